@@ -1,0 +1,71 @@
+"""The seam to whatever runs containers: processes of this machine, or a container engine.
+
+One *attempt* is one run of one container of one pod. Attempts outlive the agent: after a crash the next agent finds them
+on disk, and `start` of an attempt that was ever started does not start it again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+class Attempt(NamedTuple):
+    pod_uid: str
+    container: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of this machine, and where the container sees it."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Everything one attempt needs, resolved: no manifest and no API is looked at after this."""
+
+    attempt: Attempt
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    log: Path
+    hostname: str
+    working_dir: str = "/"
+    user: int | None = None
+    group: int | None = None
+    mounts: tuple[Mount, ...] = ()
+    names: Path | None = None  # a folder with a `hosts` file that follows the namespace's services
+    addresses: Mapping[str, str] = field(default_factory=dict)  # names → addresses, where names cannot be resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How an attempt ended; `code` is 128+n for a signal, as shells and kubelets say it."""
+
+    code: int
+    started_at: datetime
+    finished_at: datetime
+    reason: str = ""  # "" = by the code: Completed or Error; else e.g. OOMKilled, StartError, ContainerStatusUnknown
+    message: str = ""
+
+
+class Runtime(Protocol):
+    async def start(self, launch: Launch) -> datetime:
+        """Starts the attempt unless it ever was; tells when it began. Failing to start is an Exit, not an exception."""
+
+    async def wait(self, attempt: Attempt) -> Exit:
+        """Returns when the attempt has ended, however long ago."""
+
+    async def stop(self, attempt: Attempt, grace: float) -> None:
+        """SIGTERM, then after `grace` seconds SIGKILL, to everything the attempt started. Returns when it is over."""
+
+    def attempts(self, pod_uid: str) -> tuple[Attempt, ...]:
+        """What was ever started for a pod, oldest first."""
+
+    def forget(self, pod_uid: str) -> None:
+        """Drops what is kept on disk of a pod whose attempts have all ended (its logs stay)."""

@@ -1,0 +1,1 @@
+"""The seam to any Kubernetes-shaped API; here I/O begins."""

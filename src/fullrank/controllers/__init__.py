@@ -1,0 +1,1 @@
+"""Loops: look, decide, act."""

@@ -1,0 +1,1 @@
+"""One file per API group: its YAML to and from the one job shape, and its status words."""

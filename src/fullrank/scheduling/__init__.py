@@ -1,0 +1,1 @@
+"""Decisions about the whole machine: who is seated where, and why somebody waits. Pure."""
