@@ -1,0 +1,228 @@
+"""The job controller: gather what there is, let `planning` decide, say it in the status, then do it.
+
+The status is written before anything is done. That write compares and sets, so whatever follows was decided on the
+newest version of the job, and a decision that ends a job is on record before its pods go.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+
+import anyio
+import msgspec
+
+from fullrank.api.meta import (
+    Json,
+    controller_of,
+    is_terminating,
+    name_of,
+    namespace_of,
+    owner_reference,
+    uid_of,
+)
+from fullrank.api.scheme import POD, SERVICE, Kind
+from fullrank.client.cache import Cache
+from fullrank.client.events import EventRecorder
+from fullrank.client.port import Client, Key
+from fullrank.clock import Clock
+from fullrank.controllers.lookout import Lookout
+from fullrank.controllers.ports import PortBook
+from fullrank.controllers.workqueue import WorkQueue
+from fullrank.dialects.contract import JobKind
+from fullrank.dialects.kubeflow import PORTS
+from fullrank.errors import AlreadyExists, Conflict, FullrankError, NotFound
+from fullrank.planning.desired import overwrites_restart_policy, pod_for, service_for
+from fullrank.planning.plan import (
+    Action,
+    CreatePod,
+    CreateService,
+    DeleteJob,
+    DeletePod,
+    DeleteService,
+    Plan,
+    StopPod,
+)
+from fullrank.planning.rules import plan
+from fullrank.planning.scene import Scene, scene_of
+
+log = logging.getLogger(__name__)
+
+STOP = "fullrank.dev/stop"
+AT_ONCE = 16  # requests on the way for one job
+
+
+class JobController:
+    """All kinds of jobs; `ports` is given where pods share one machine's network."""
+
+    def __init__(self, client: Client, lookout: Lookout, clock: Clock, ports: PortBook | None = None) -> None:
+        self._client = client
+        self._lookout = lookout
+        self._clock = clock
+        self._ports = ports
+        self._queue: WorkQueue[Key] = WorkQueue()
+        self._recorders = {
+            one.kind: EventRecorder(client, one.controller, clock) for one in lookout.job_kinds.values()
+        }
+        for cache in lookout.jobs.values():
+            cache.listen(self._job_changed)
+        for cache in (lookout.pods, lookout.services):
+            cache.listen(self._dependent_changed)
+
+    async def run(self) -> None:
+        await self._lookout.synced()
+        self._remember_ports()
+        await self._queue.run(self.reconcile, workers=8)
+
+    def _job_changed(self, old: Json | None, new: Json | None) -> None:
+        job = new or old
+        if job and (kind := self._lookout.job_kind(job)):
+            self._queue.add(Key(kind.kind, namespace_of(job), name_of(job)))
+            if self._ports and new is None:
+                self._ports.release(uid_of(job))
+
+    def _dependent_changed(self, old: Json | None, new: Json | None) -> None:
+        for one in (old, new):
+            if one and (key := self._lookout.job_key(controller_of(one), namespace_of(one))):
+                self._queue.add(key)
+
+    # -- look ------------------------------------------------------------------------------------------------------
+
+    async def reconcile(self, key: Key) -> timedelta | None:
+        job = self._lookout.jobs[key.kind].get(key)
+        if job is None or is_terminating(job):
+            return None
+        job_kind = self._lookout.job_kinds[(key.kind.api_version, key.kind.kind)]
+        scene = self._gather(job_kind, job)
+        if self._ports and not scene.job.status.finished and not scene.job.run_policy.suspend:
+            job = await self._with_ports(scene, job)
+            scene = self._gather(job_kind, job)
+        return await self._carry_out(scene, job, plan(scene))
+
+    def _gather(self, job_kind: JobKind, job: Json) -> Scene:
+        pods, services = (
+            self._lookout.pods.owned_by(uid_of(job)),
+            self._lookout.services.owned_by(uid_of(job)),
+        )
+        return scene_of(job_kind, job, pods, services, self._clock.now())
+
+    async def _with_ports(self, scene: Scene, job: Json) -> Json:
+        """The job with a port for every member that opens one, recorded on it where it is not the manifest's own."""
+        assert self._ports
+        given = self._ports.assign(scene.gang)
+        if given == scene.job.ports:
+            return job
+        text = msgspec.json.encode(given).decode() if given else None
+        patch = {
+            "metadata": {"annotations": {PORTS: text}, "resourceVersion": job["metadata"]["resourceVersion"]}
+        }
+        return await self._learnt(
+            scene.job_kind.kind, self._client.patch(Key.of(scene.job_kind.kind, job), patch)
+        )
+
+    def _remember_ports(self) -> None:
+        if not self._ports:
+            return
+        for cache in self._lookout.jobs.values():
+            for job in cache.all():
+                scene = self._gather(self._lookout.job_kinds[(job["apiVersion"], job["kind"])], job)
+                if scene.seats and not scene.job.status.finished:
+                    self._ports.hold(scene.gang)
+
+    # -- act -------------------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, scene: Scene, job: Json, decision: Plan) -> timedelta | None:
+        before: Json = job.get("status") or {}
+        status = decision.status(scene, before)
+        kind = scene.job_kind.kind
+        if status != before:
+            written = self._client.replace(kind, job | {"status": status}, subresource="status")
+            job = await self._learnt(kind, written)
+            for news in decision.announcements:
+                await self._recorders[kind].emit(job, news.type, news.reason, news.message)
+        if self._ports and scene.job.status.finished:
+            self._ports.release(scene.job.uid)
+        await self._act_on_all(scene, job, decision.actions)
+        return decision.wake_after
+
+    async def _act_on_all(self, scene: Scene, job: Json, actions: tuple[Action, ...]) -> None:
+        """Everything that can be done is done, several at once; then the first thing that went wrong is told."""
+        limiter, failures = anyio.CapacityLimiter(AT_ONCE), list[FullrankError]()
+
+        async def act(action: Action) -> None:
+            async with limiter:
+                try:
+                    await self._act(scene, job, action)
+                except FullrankError as error:
+                    failures.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            for action in actions:
+                tasks.start_soon(act, action)
+        if failures:
+            raise failures[0]
+
+    async def _act(self, scene: Scene, job: Json, action: Action) -> None:
+        owner = owner_reference(job)
+        match action:
+            case CreatePod(member):
+                if overwrites_restart_policy(scene.gang, member):
+                    await self._warn_of_restart_policy(scene, job)
+                pod = pod_for(scene.job_kind, scene.gang, member, owner)
+                await self._create(scene, job, POD, self._lookout.pods, pod)
+            case CreateService(member):
+                service = service_for(scene.job_kind, scene.gang, member, owner)
+                await self._create(scene, job, SERVICE, self._lookout.services, service)
+            case DeletePod(name, uid):
+                await self._delete(scene, job, Key(POD, scene.job.namespace, name), uid)
+            case DeleteService(name, uid):
+                await self._delete(scene, job, Key(SERVICE, scene.job.namespace, name), uid)
+            case StopPod(name, _):
+                stop = {"metadata": {"annotations": {STOP: "the job has finished"}}}
+                patched = partial(self._client.patch, Key(POD, scene.job.namespace, name), stop)
+                await self._learnt_if_there(self._lookout.pods, patched)
+            case DeleteJob():
+                await self._delete(scene, job, Key.of(scene.job_kind.kind, job), uid_of(job))
+
+    async def _create(self, scene: Scene, job: Json, kind: Kind, cache: Cache, obj: Json) -> None:
+        word, events = kind.kind, self._recorders[scene.job_kind.kind]
+        try:
+            cache.learn(await self._client.create(kind, obj))
+        except AlreadyExists:
+            # Ours, from a pass whose answer we never saw; or somebody else's, and then we wait until it is gone.
+            found = await self._client.get(Key.of(kind, obj))
+            if (controller_of(found) or {}).get("uid") != uid_of(job):
+                text = f'Error creating: {kind.plural} "{name_of(obj)}" already exists'
+                await events.emit(job, "Warning", f"FailedCreate{word}", text)
+                raise
+            cache.learn(found)
+        except FullrankError as error:
+            await events.emit(job, "Warning", f"FailedCreate{word}", f"Error creating: {error}")
+            raise
+        else:
+            text = f"Created {word.lower()}: {name_of(obj)}"
+            await events.emit(job, "Normal", f"SuccessfulCreate{word}", text)
+
+    async def _delete(self, scene: Scene, job: Json, key: Key, uid: str) -> None:
+        try:
+            await self._client.delete(key, uid=uid)
+        except (NotFound, Conflict):
+            return  # gone, or another of the same name: not the one we meant
+        word = "Job" if key.kind == scene.job_kind.kind else key.kind.kind
+        text = f"Deleted {word.lower()}: {key.name}"
+        await self._recorders[scene.job_kind.kind].emit(job, "Normal", f"SuccessfulDelete{word}", text)
+
+    async def _warn_of_restart_policy(self, scene: Scene, job: Json) -> None:
+        text = "Restart policy in pod template will be overwritten by restart policy in replica spec"
+        await self._recorders[scene.job_kind.kind].emit(job, "Warning", "SetPodTemplateRestartPolicy", text)
+
+    async def _learnt(self, kind: Kind, written: Awaitable[Json]) -> Json:
+        obj = await written
+        self._lookout.jobs[kind].learn(obj)
+        return obj
+
+    async def _learnt_if_there(self, cache: Cache, write: Callable[[], Awaitable[Json]]) -> None:
+        try:
+            cache.learn(await write())
+        except NotFound:
+            return
