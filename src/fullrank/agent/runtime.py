@@ -1,7 +1,7 @@
 """The seam to whatever runs containers: processes of this machine, or a container engine.
 
-One *attempt* is one run of one container of one pod. Attempts outlive the agent: after a crash the next agent finds them
-on disk, and `start` of an attempt that was ever started does not start it again.
+One *attempt* is one run of one container of one pod. Attempts outlive the agent: after a crash the next agent finds
+them on disk, and `start` of an attempt that was ever started does not start it again.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,9 @@ class Launch:
     group: int | None = None
     mounts: tuple[Mount, ...] = ()
     names: Path | None = None  # a folder with a `hosts` file that follows the namespace's services
-    addresses: Mapping[str, str] = field(default_factory=dict)  # names → addresses, where names cannot be resolved
+    addresses: Mapping[str, str] = field(
+        default_factory=dict
+    )  # names → addresses, where names cannot be resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,19 @@ class Exit:
     code: int
     started_at: datetime
     finished_at: datetime
-    reason: str = ""  # "" = by the code: Completed or Error; else e.g. OOMKilled, StartError, ContainerStatusUnknown
+    reason: str = (
+        ""  # "" = by the code: Completed or Error; else e.g. OOMKilled, StartError, ContainerStatusUnknown
+    )
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An attempt that was started, and how it ended if it has."""
+
+    attempt: Attempt
+    started_at: datetime
+    exit: Exit | None = None
 
 
 class Runtime(Protocol):
@@ -64,8 +77,14 @@ class Runtime(Protocol):
     async def stop(self, attempt: Attempt, grace: float) -> None:
         """SIGTERM, then after `grace` seconds SIGKILL, to everything the attempt started. Returns when it is over."""
 
-    def attempts(self, pod_uid: str) -> tuple[Attempt, ...]:
+    async def runs(self, pod_uid: str) -> tuple[Run, ...]:
         """What was ever started for a pod, oldest first."""
+
+    def pods(self) -> tuple[str, ...]:
+        """The uids of all pods of which something is kept."""
 
     def forget(self, pod_uid: str) -> None:
         """Drops what is kept on disk of a pod whose attempts have all ended (its logs stay)."""
+
+    async def shortcomings(self) -> str:
+        """What this machine keeps the runtime from giving to containers, in a sentence; empty if nothing."""

@@ -76,6 +76,7 @@ class TrainingJob:
     )  # member's name → the port it was given on this machine
     status: JobStatus = JobStatus()
     terminating: bool = False
+    managed_elsewhere: bool = False  # another controller runs it: we leave it alone
 
     def role(self, name: str) -> Role | None:
         return next((role for role in self.roles if role.name == name), None)

@@ -46,23 +46,56 @@ class Kind:
         """`Pod`, `PyTorchJob.kubeflow.org`: how errors name one object's kind."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
+    @property
+    def is_custom(self) -> bool:
+        """Whether a cluster serves it from a CustomResourceDefinition, whose rules differ a little."""
+        return "." in self.group and not self.group.endswith(".k8s.io")
 
-NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False, short_names=("ns",), subresources=("status",))
+
+NAMESPACE = Kind(
+    "",
+    "v1",
+    "Namespace",
+    "namespaces",
+    namespaced=False,
+    short_names=("ns",),
+    subresources=("status",),
+)
 NODE = Kind("", "v1", "Node", "nodes", namespaced=False, short_names=("no",), subresources=("status",))
 POD = Kind(
-    "", "v1", "Pod", "pods", short_names=("po",), categories=("all",), subresources=("status", "log", "binding")
+    "",
+    "v1",
+    "Pod",
+    "pods",
+    short_names=("po",),
+    categories=("all",),
+    subresources=("status", "log", "binding"),
 )
-SERVICE = Kind("", "v1", "Service", "services", short_names=("svc",), categories=("all",), subresources=("status",))
+SERVICE = Kind(
+    "", "v1", "Service", "services", short_names=("svc",), categories=("all",), subresources=("status",)
+)
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", short_names=("cm",))
 SECRET = Kind("", "v1", "Secret", "secrets")
 SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",))
 CLAIM = Kind(
-    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",), subresources=("status",)
+    "",
+    "v1",
+    "PersistentVolumeClaim",
+    "persistentvolumeclaims",
+    short_names=("pvc",),
+    subresources=("status",),
 )
 EVENT = Kind("", "v1", "Event", "events", short_names=("ev",))
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 PRIORITY_CLASS = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short_names=("pc",)
+)
+
+# Only clusters serve these; the embedded home has no need of them.
+ROLE = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
+AUTOSCALER = Kind(
+    "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short_names=("hpa",)
 )
 
 CORE_KINDS = (

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from fullrank.api.meta import Json
+from fullrank.api.meta import Json, name_of, namespace_of
 from fullrank.api.scheme import Kind
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -23,6 +23,10 @@ class Key(NamedTuple):
     kind: Kind
     namespace: str
     name: str
+
+    @classmethod
+    def of(cls, kind: Kind, obj: Json) -> "Key":
+        return cls(kind, namespace_of(obj), name_of(obj))
 
     def __str__(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
@@ -49,7 +53,14 @@ class Reader(Protocol):
         """The object, or NotFound."""
 
     async def select(
-        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", limit: int = 0, proceed: str = ""
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = 0,
+        proceed: str = "",
     ) -> Listing:
         """The objects of a kind, in one namespace or (empty) all, that match the selectors."""
 
@@ -67,7 +78,12 @@ class Writer(Protocol):
         """Writes the whole object (or its `status`). A resourceVersion in it makes this a compare-and-set: else Conflict."""
 
     async def patch(
-        self, key: Key, patch: Json | list[Json], *, type: PatchType = "merge", subresource: str = ""  # noqa: A002
+        self,
+        key: Key,
+        patch: Json | list[Json],
+        *,
+        type: PatchType = "merge",
+        subresource: str = "",  # noqa: A002
     ) -> Json:
         """Changes the named fields. A resourceVersion in a merge patch makes it a compare-and-set."""
 

@@ -26,12 +26,13 @@ from fullrank.client.cache import Cache
 from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
+from fullrank.controllers.companions import Companions
 from fullrank.controllers.lookout import Lookout
 from fullrank.controllers.ports import PortBook
 from fullrank.controllers.workqueue import WorkQueue
 from fullrank.dialects.contract import JobKind
 from fullrank.dialects.kubeflow import PORTS
-from fullrank.errors import AlreadyExists, Conflict, FullrankError, NotFound
+from fullrank.errors import AlreadyExists, Cause, Conflict, FullrankError, NotFound
 from fullrank.planning.desired import overwrites_restart_policy, pod_for, service_for
 from fullrank.planning.plan import (
     Action,
@@ -53,20 +54,21 @@ AT_ONCE = 16  # requests on the way for one job
 
 
 class JobController:
-    """All kinds of jobs; `ports` is given where pods share one machine's network."""
+    """All kinds of jobs; `ports` is given where all pods share one machine, which is ours to free."""
 
     def __init__(self, client: Client, lookout: Lookout, clock: Clock, ports: PortBook | None = None) -> None:
         self._client = client
         self._lookout = lookout
         self._clock = clock
         self._ports = ports
+        self._companions = Companions(client, lookout.companions)
         self._queue: WorkQueue[Key] = WorkQueue()
         self._recorders = {
             one.kind: EventRecorder(client, one.controller, clock) for one in lookout.job_kinds.values()
         }
         for cache in lookout.jobs.values():
             cache.listen(self._job_changed)
-        for cache in (lookout.pods, lookout.services):
+        for cache in (lookout.pods, lookout.services, *lookout.companions.values()):
             cache.listen(self._dependent_changed)
 
     async def run(self) -> None:
@@ -94,6 +96,11 @@ class JobController:
             return None
         job_kind = self._lookout.job_kinds[(key.kind.api_version, key.kind.kind)]
         scene = self._gather(job_kind, job)
+        if scene.job.managed_elsewhere:
+            return None
+        if not (self._ports or scene.job.status.finished) and (wrong := job_kind.complaints(job)):
+            await self._refuse(key, job, wrong)
+            return None
         if self._ports and not scene.job.status.finished and not scene.job.run_policy.suspend:
             job = await self._with_ports(scene, job)
             scene = self._gather(job_kind, job)
@@ -120,6 +127,13 @@ class JobController:
             scene.job_kind.kind, self._client.patch(Key.of(scene.job_kind.kind, job), patch)
         )
 
+    async def _refuse(self, key: Key, job: Json, wrong: list[Cause]) -> None:
+        """A job that nobody checked when it came in, as on clusters, and that cannot be run as it is."""
+        word, listed = key.kind.kind, "; ".join(str(cause) for cause in wrong)
+        log.warning("%s is invalid: %s", key, listed)
+        text = f"{word} failed validation because {listed}"
+        await self._recorders[key.kind].emit(job, "Warning", f"{word}FailedValidation", text)
+
     def _remember_ports(self) -> None:
         if not self._ports:
             return
@@ -142,7 +156,11 @@ class JobController:
                 await self._recorders[kind].emit(job, news.type, news.reason, news.message)
         if self._ports and scene.job.status.finished:
             self._ports.release(scene.job.uid)
-        await self._act_on_all(scene, job, decision.actions)
+        idle = scene.job.run_policy.suspend or decision.report.completed_at is not None
+        await self._companions.keep(scene, job, self._recorders[kind], idle=idle)
+        # On a cluster the machines are not ours: what a finished job leaves running is its own affair.
+        mine = (one for one in decision.actions if self._ports or not isinstance(one, StopPod))
+        await self._act_on_all(scene, job, tuple(mine))
         return decision.wake_after
 
     async def _act_on_all(self, scene: Scene, job: Json, actions: tuple[Action, ...]) -> None:

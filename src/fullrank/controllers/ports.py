@@ -4,10 +4,10 @@ A member keeps the port its manifest names as long as nobody else on the machine
 another one, and then the job says so in an annotation.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
-from fullrank.frameworks.contract import Gang, Member
+from fullrank.frameworks.contract import Gang
 
 FIRST, LAST = 20000, 29999  # below the ports that systems hand out by themselves
 
@@ -21,7 +21,7 @@ class PortBook:
     def assign(self, gang: Gang) -> dict[str, int]:
         """The ports that differ from what the manifest says, by pod name; what the job already holds stays."""
         given = {}
-        for member in listeners(gang):
+        for member in gang.framework.listeners(gang):
             name, wanted = gang.name(member), gang.port(member)
             port = wanted if self._take(wanted, name, gang) else self._another(name, gang)
             if port != gang.declared_port(member):
@@ -30,7 +30,7 @@ class PortBook:
 
     def hold(self, gang: Gang) -> None:
         """Notes the ports of a job that is running already."""
-        for member in listeners(gang):
+        for member in gang.framework.listeners(gang):
             self._holders[gang.port(member)] = _holder(gang, gang.name(member))
 
     def release(self, uid: str) -> None:
@@ -57,12 +57,6 @@ class PortBook:
     def _round(self) -> Iterator[int]:
         start = self._next
         return chain(range(start, LAST + 1), range(FIRST, start))
-
-
-def listeners(gang: Gang) -> Iterable[Member]:
-    if gang.framework.listeners == "everyone":
-        return gang.members
-    return (gang.leader,) if gang.leader else ()
 
 
 def _holder(gang: Gang, name: str) -> str:

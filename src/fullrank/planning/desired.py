@@ -1,26 +1,19 @@
-"""The pods and services a job ought to have: the user's template with the framework's wiring, merged only here."""
+"""What a job ought to have: pods, services, companions. The framework's wiring meets the user's template only here."""
 
+from collections.abc import Collection
 from copy import deepcopy
 from typing import Any
 
 from fullrank.api.jobs import Role
 from fullrank.api.meta import Json
 from fullrank.dialects.contract import JobKind
-from fullrank.frameworks.contract import Framework, Gang, Member, main_container
+from fullrank.frameworks.contract import Companion, Framework, Gang, Member, Wiring, main_container
 
 
 def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     """The member's pod. Variables are appended after the user's own, so that in a clash the framework's count."""
-    role = _role(gang, member)
-    framework = job_kind.framework
-    template: Json = deepcopy(role.template)
-    wiring = framework.wire(gang, member)
-    _declare_port(template, framework, gang.port(member))
-    for container in _wired(template, framework):
-        container["env"] = [*(container.get("env") or ()), *wiring.env]
-    spec: Json = template["spec"]
-    if wiring.init_containers:
-        spec["initContainers"] = [*(spec.get("initContainers") or ()), *wiring.init_containers]
+    role, template = _role(gang, member), _template(gang, member)
+    spec = _wired(template["spec"], gang.framework, gang.framework.wire(gang, member))
     spec["restartPolicy"] = "Never" if role.restart_policy == "ExitCode" else role.restart_policy
     written: Json = template.get("metadata") or {}
     kept = {name: written[name] for name in ("annotations", "finalizers") if written.get(name)}
@@ -28,28 +21,54 @@ def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": kept | _identity(gang, member, owner) | {"labels": labels},
+        "metadata": kept | _identity(gang, gang.name(member), owner) | {"labels": labels},
         "spec": spec,
     }
 
 
 def service_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     """The headless service that gives the member its name."""
-    template: Json = deepcopy(_role(gang, member).template)
-    _declare_port(template, job_kind.framework, gang.port(member))
-    ports: list[Json] = main_container(template, job_kind.framework)["ports"]
-    by_name = {port.get("name", ""): port["containerPort"] for port in ports}
+    ports: list[Json] = main_container(_template(gang, member), gang.framework)["ports"]
+    by_name = {_port_name(port): port["containerPort"] for port in ports}
     selector = job_kind.dialect.selector(gang, member)
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _identity(gang, member, owner) | {"labels": selector},
+        "metadata": _identity(gang, gang.name(member), owner) | {"labels": selector},
         "spec": {
             "clusterIP": "None",
             "selector": selector,
-            "ports": [_without_empty({"name": name, "port": port}) for name, port in by_name.items()],
+            "ports": [{"name": name, "port": port} for name, port in by_name.items()],
         },
     }
+
+
+def companions_for(gang: Gang, running: Collection[Member], owner: Json) -> tuple[Json, ...]:
+    """The objects beside pods and services that ought to exist while these members run, in the order to make them."""
+    return tuple(_whole(gang, one, owner) for one in gang.framework.companions(gang, running))
+
+
+def _whole(gang: Gang, companion: Companion, owner: Json) -> Json:
+    metadata = _identity(gang, companion.name, owner)
+    return {
+        "apiVersion": companion.kind.api_version,
+        "kind": companion.kind.kind,
+        "metadata": metadata | ({"labels": dict(companion.labels)} if companion.labels else {}),
+        **deepcopy(companion.content),
+    }
+
+
+def says_otherwise(found: Any, wanted: Any) -> bool:
+    """Whether an object differs in something we say; what a server filled in, or somebody added, does not count."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return any(
+            name not in found or says_otherwise(found[name], value)
+            for name, value in wanted.items()
+            if name != "metadata"
+        )
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(wanted) != len(found) or any(map(says_otherwise, found, wanted))
+    return bool(found != wanted)
 
 
 def overwrites_restart_policy(gang: Gang, member: Member) -> bool:
@@ -61,25 +80,58 @@ def _role(gang: Gang, member: Member) -> Role:
     return next(role for role in gang.job.roles if role.name == member.role)
 
 
-def _identity(gang: Gang, member: Member, owner: Json) -> Json:
-    return {"name": gang.name(member), "namespace": gang.job.namespace, "ownerReferences": [owner]}
+def _identity(gang: Gang, name: str, owner: Json) -> Json:
+    return {"name": name, "namespace": gang.job.namespace, "ownerReferences": [owner]}
 
 
-def _declare_port(template: Json, framework: Framework, port: int) -> None:
-    """Makes the framework's port visible on the main container, under the number it has on this machine."""
+def _template(gang: Gang, member: Member) -> Json:
+    """A copy of the member's template that declares the port it listens on, under the number it has on this machine."""
+    framework = gang.framework
+    template: Json = deepcopy(_role(gang, member).template)
+    if not framework.services:
+        return template
     main = main_container(template, framework)
-    others = [one for one in main.get("ports") or () if one.get("name") != framework.port_name]
-    declared = [one for one in main.get("ports") or () if one.get("name") == framework.port_name]
-    mine = (declared[0] if declared else {"name": framework.port_name}) | {"containerPort": port}
-    main["ports"] = [*others, mine]
+    ports: list[Json] = main.get("ports") or []
+    if all(one.get("name") != framework.port_name for one in ports):
+        ports = [*ports, {"name": framework.port_name}]
+    mine = {"containerPort": gang.port(member)}
+    main["ports"] = [one | mine if one.get("name") == framework.port_name else one for one in ports]
+    return template
 
 
-def _wired(template: Json, framework: Framework) -> list[Json]:
-    if framework.env_goes_to == "main container":
-        return [main_container(template, framework)]
-    containers: list[Json] = template["spec"]["containers"]
-    return containers
+def _port_name(port: Json) -> str:
+    """Services want a name for each of several ports, containers do not."""
+    name: str = port.get("name") or f"port-{port['containerPort']}"
+    return name
 
 
-def _without_empty(values: dict[str, Any]) -> Json:
-    return {name: value for name, value in values.items() if value != ""}
+def _wired(spec: Json, framework: Framework, wiring: Wiring) -> Json:
+    """The template's pod spec with everything the wiring adds; it is changed in place, being a copy."""
+    first: Json = spec["containers"][0]
+    for container in _env_goes_to(spec, framework):
+        _extend(container, "env", wiring.env)
+    _extend(first, "volumeMounts", wiring.mounts)
+    _extend(spec, "initContainers", wiring.init_containers)
+    _extend(spec, "volumes", wiring.volumes)
+    if wiring.command and not first.get("command"):
+        # Arguments without a command were meant for the image's own, which does not run here.
+        first["command"], first["args"] = [wiring.command[0]], [*wiring.command[1:]]
+    if wiring.service_account and not spec.get("serviceAccountName"):
+        spec["serviceAccountName"] = wiring.service_account
+    return spec
+
+
+def _env_goes_to(spec: Json, framework: Framework) -> list[Json]:
+    containers: list[Json] = spec["containers"]
+    match framework.env_goes_to:
+        case "main container":
+            return [main_container({"spec": spec}, framework)]
+        case "first container":
+            return containers[:1]
+        case "every container":
+            return containers
+
+
+def _extend(place: Json, name: str, additions: tuple[Json, ...]) -> None:
+    if additions:
+        place[name] = [*(place.get(name) or ()), *deepcopy(additions)]

@@ -144,7 +144,9 @@ def ended(scene: Scene) -> Plan | None:
 
 
 def _fatal(scene: Scene, seat: Seat) -> bool:
-    return seat.phase == "Failed" and not _replaceable(scene, seat)
+    gang = scene.gang
+    spared = gang.framework.tolerates(gang, seat.member)
+    return seat.phase == "Failed" and not _replaceable(scene, seat) and not spared
 
 
 def _replaceable(scene: Scene, seat: Seat) -> bool:
@@ -232,7 +234,7 @@ def _due(scene: Scene) -> tuple[Action, ...]:
     """What ought to exist and does not, and what exists and ought not."""
     pods = tuple(CreatePod(member) for member in scene.missing)
     services = tuple(
-        CreateService(one) for one in scene.gang.members if scene.gang.name(one) not in scene.services
+        CreateService(one) for one in scene.gang.served if scene.gang.name(one) not in scene.services
     )
     return (*sweep(scene, scene.surplus), *pods, *services)
 

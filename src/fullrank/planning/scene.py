@@ -8,7 +8,7 @@ from functools import cached_property
 from fullrank.api.jobs import Counts, Role, TrainingJob
 from fullrank.api.meta import Json, is_terminating, moment_of, name_of, uid_of
 from fullrank.dialects.contract import JobKind
-from fullrank.frameworks.contract import Gang, Member
+from fullrank.frameworks.contract import Gang, Member, main_container
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ def scene_of(
 ) -> Scene:
     training_job = job_kind.read(job)
     wanted = {role.name: role.replicas for role in training_job.roles}
-    container = job_kind.framework.container
+    framework = job_kind.framework
     seats, surplus = {}, []
     for pod in pods:
-        member = job_kind.dialect.member(job_kind.framework, pod)
+        member = job_kind.dialect.member(framework, pod)
         if member is None:
             continue
-        seat = seat_of(pod, member, container)
+        seat = seat_of(pod, member, main_container(pod, framework)["name"])
         if member.index < wanted.get(member.role, 0):
             seats[member] = seat
         else:

@@ -1,0 +1,48 @@
+# `make` alone lists what there is to do. Everything sets itself up from a bare Python 3.11.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SET_UP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fix e2e sizes lock clean
+
+help:  ## List these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(SET_UP)  ## Run the PyTorch tutorial's job on this machine, with its logs, to Succeeded
+	$(BIN)/fullrank run examples/pytorch-simple/pytorch-simple.yaml
+
+test: $(SET_UP) check  ## Check everything, then run all tests
+	$(BIN)/pytest
+
+check: $(SET_UP)  ## Format, lint, types, layers
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(SET_UP)  ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+e2e: $(SET_UP)  ## Only the end-to-end tests: real processes, real kubectl, real training
+	$(BIN)/pytest tests/e2e
+
+sizes: $(SET_UP)  ## How long files are: a guide, not a gate
+	@wc -l $$(git ls-files 'src/*.py') | sort -n | tail -25
+
+lock: $(SET_UP)  ## Choose the newest versions of all dependencies anew
+	$(BIN)/uv pip compile --universal --python-version 3.11 --no-header -q pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --no-header -q --group dev pyproject.toml -o requirements-dev.lock
+
+clean:  ## Remove what these targets made here (not the home with its jobs)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(SET_UP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fullrank needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $(SET_UP)

@@ -1,0 +1,5 @@
+"""`python -m fullrank` is `fullrank`."""
+
+from fullrank.cli import main
+
+main()

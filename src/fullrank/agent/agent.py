@@ -1,0 +1,164 @@
+"""The agent of one node: registers the machine, and gives every pod that is bound to it a supervisor.
+
+Cancelling it ends the supervision, not the pods: the next agent adopts them. To stop them is the caller's choice
+(`stop_all_pods`).
+"""
+
+import logging
+import math
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from fullrank.agent.following import follow
+from fullrank.agent.network import Network
+from fullrank.agent.node import Machine, NodePost
+from fullrank.agent.places import Places
+from fullrank.agent.pod_states import DEFAULT_GRACE
+from fullrank.agent.runtime import Runtime
+from fullrank.agent.supervisor import Node, PodSupervisor, Story
+from fullrank.agent.volumes import release_volumes
+from fullrank.api.meta import Json, name_of, namespace_of, uid_of
+from fullrank.api.scheme import POD, SERVICE
+from fullrank.client.events import EventRecorder
+from fullrank.client.port import Client
+from fullrank.clock import Clock
+from fullrank.errors import Unavailable
+from fullrank.images.catalogue import Images
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT = 10.0  # seconds
+WRITERS = 4  # of events: together they share the store's commits
+GATHERING = 0.02  # seconds in which changes of names are gathered into one writing of the hosts files
+
+
+class NodeAgent:
+    def __init__(
+        self, client: Client, runtime: Runtime, images: Images, clock: Clock, *, home: Path, machine: Machine
+    ) -> None:
+        self._post = NodePost(client, clock, machine)
+        self._events = EventRecorder(client, "kubelet", clock, host=machine.name)
+        self._stories, self._told = anyio.create_memory_object_stream[Story](math.inf)
+        self._node = Node(
+            machine.name,
+            machine.address,
+            client,
+            runtime,
+            images,
+            clock,
+            places=Places(home),
+            network=Network(Places(home)),
+            tell=self._stories.send_nowait,
+            allocatable=self._post.capacity,
+        )
+        self._supervisors: dict[str, PodSupervisor] = {}
+        self._services_known = anyio.Event()
+        self._names_changed = anyio.Event()
+        self._adopted = False
+
+    async def run(self) -> None:
+        async with self._stories, self._told, anyio.create_task_group() as tasks:
+            for _ in range(WRITERS):
+                tasks.start_soon(self._write_events)
+            tasks.start_soon(self._beat)
+            tasks.start_soon(self._follow_services)
+            tasks.start_soon(self._write_names)
+            # A pod that starts before its services are known would not find them.
+            await self._services_known.wait()
+            await self._follow_pods(tasks)
+
+    async def _beat(self) -> None:
+        while True:
+            try:
+                await self._post.announce()
+            except Unavailable as problem:
+                logger.warning("the node's heartbeat was not written: %s", problem)
+            await anyio.sleep(HEARTBEAT)
+
+    async def _write_events(self) -> None:
+        async for story in self._told:
+            await self._events.emit(
+                story.pod, story.type, story.reason, story.message, field_path=story.field_path
+            )
+
+    async def _follow_services(self) -> None:
+        def see(service: Json) -> None:
+            self._node.network.learn_service(service)
+            self._names_changed.set()
+
+        def lose(service: Json) -> None:
+            self._node.network.forget_service(service)
+            self._names_changed.set()
+
+        await follow(self._node.client, SERVICE, see=see, lose=lose, listed=self._services_known.set)
+
+    async def _write_names(self) -> None:
+        while True:
+            await self._names_changed.wait()
+            await anyio.sleep(GATHERING)
+            self._names_changed = anyio.Event()
+            self._node.network.settle()
+
+    async def _follow_pods(self, tasks: TaskGroup) -> None:
+        first: list[Json] = []
+
+        def see(pod: Json) -> None:
+            if not self._adopted:
+                first.append(pod)
+            elif (known := self._supervisors.get(uid_of(pod))) is not None:
+                known.learn(pod)
+            else:
+                self._supervise(tasks, pod)
+
+        def lose(pod: Json) -> None:
+            if (known := self._supervisors.get(uid_of(pod))) is not None:
+                known.lose()
+
+        def listed() -> None:
+            if self._adopted:
+                return
+            self._adopted = True
+            # Addresses that pods already have come before new ones are given out.
+            for pod in sorted(first, key=lambda pod: not (pod.get("status") or {}).get("podIP")):
+                self._supervise(tasks, pod)
+            for uid in set(self._node.runtime.pods()) - self._supervisors.keys():
+                tasks.start_soon(self._remove, uid)
+
+        fields = f"spec.nodeName={self._node.name}"
+        await follow(self._node.client, POD, see=see, lose=lose, listed=listed, fields=fields)
+
+    def _supervise(self, tasks: TaskGroup, pod: Json) -> None:
+        supervisor = self._supervisors[uid_of(pod)] = PodSupervisor(pod, self._node)
+        tasks.start_soon(self._run, supervisor)
+        self._names_changed.set()
+
+    async def _run(self, supervisor: PodSupervisor) -> None:
+        pod = supervisor.pod
+        logger.info("pod %s/%s is here", namespace_of(pod), name_of(pod))
+        await supervisor.run()
+        del self._supervisors[uid_of(pod)]
+        self._names_changed.set()
+        logger.info("pod %s/%s is gone", namespace_of(pod), name_of(pod))
+
+    async def _remove(self, pod_uid: str) -> None:
+        """A pod that was deleted while no agent ran."""
+        logger.info("pod %s was deleted while no agent ran: stopping it", pod_uid)
+        await stop_pod(self._node.runtime, pod_uid, DEFAULT_GRACE)
+        self._node.runtime.forget(pod_uid)
+        release_volumes(pod_uid, self._node.places)
+
+
+async def stop_all_pods(runtime: Runtime, grace: float) -> None:
+    """Stops everything that runs on this machine, all at the same time; what it was is reported by the next agent."""
+    async with anyio.create_task_group() as tasks:
+        for pod_uid in runtime.pods():
+            tasks.start_soon(stop_pod, runtime, pod_uid, grace)
+
+
+async def stop_pod(runtime: Runtime, pod_uid: str, grace: float) -> None:
+    async with anyio.create_task_group() as tasks:
+        for run in await runtime.runs(pod_uid):
+            if run.exit is None:
+                tasks.start_soon(runtime.stop, run.attempt, grace)

@@ -1,0 +1,152 @@
+"""Names and addresses on one machine: a loopback address for each pod, and a `hosts` file for each namespace.
+
+All pods share the host's network. An address from 127.64.0.0/10 makes each of them somebody on it, and the file maps
+pods' and services' names to these addresses. It is renamed into place: containers see its folder, and so follow it.
+"""
+
+import errno
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from fullrank.agent.launching import hostname_of
+from fullrank.agent.places import Places
+from fullrank.api.meta import Json, labels_of, name_of, namespace_of, uid_of
+
+FIRST, LAST = int(IPv4Address("127.64.0.1")), int(IPv4Address("127.127.255.254"))
+HAS_MANY_ADDRESSES = sys.platform == "linux"
+NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
+HOST_FILE = Path("/etc/hosts")
+
+
+class Network:
+    """Who is where, kept up to date by the agent; `settle` writes what changed since it was last called."""
+
+    def __init__(self, places: Places, *, many: bool = HAS_MANY_ADDRESSES) -> None:
+        self._places = places
+        self._many = many
+        self._pods: dict[str, Json] = {}
+        self._services: dict[str, Json] = {}
+        self._addresses: dict[str, str] = {}
+        self._held: set[str] = set()
+        self._next = FIRST
+        self._stale: set[str] = set()
+
+    def seat(self, pod: Json) -> str:
+        """The pod's address: what its status says, else a new one that was free for as long as possible."""
+        uid = uid_of(pod)
+        if uid not in self._addresses:
+            told = (pod.get("status") or {}).get("podIP") or ""
+            self._addresses[uid] = told if told and told not in self._held else self._free()
+            self._held.add(self._addresses[uid])
+            self._pods[uid] = pod
+            self._stale.add(namespace_of(pod))
+        return self._addresses[uid]
+
+    def unseat(self, pod: Json) -> None:
+        if self._pods.pop(uid_of(pod), None) is not None:
+            self._held.discard(self._addresses.pop(uid_of(pod)))
+            self._stale.add(namespace_of(pod))
+
+    def learn_service(self, service: Json) -> None:
+        self._services[uid_of(service)] = service
+        self._stale.add(namespace_of(service))
+
+    def forget_service(self, service: Json) -> None:
+        if self._services.pop(uid_of(service), None) is not None:
+            self._stale.add(namespace_of(service))
+
+    def names(self, namespace: str) -> dict[str, list[str]]:
+        """Every name that can be resolved in a namespace, and its addresses."""
+        pods = [pod for pod in self._pods.values() if namespace_of(pod) == namespace]
+        services = [service for service in self._services.values() if namespace_of(service) == namespace]
+        return resolve(namespace, pods, services, lambda pod: self._addresses[uid_of(pod)])
+
+    def settle(self) -> None:
+        """Writes the hosts files of namespaces in which something changed."""
+        for namespace in sorted(self._stale):
+            folder = self._places.names(namespace)
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / "hosts.part"
+            part.write_text(render(self.names(namespace), _lines_of_the_host()), encoding="utf-8")
+            part.chmod(0o644)
+            part.rename(folder / "hosts")
+        self._stale.clear()
+
+    def _free(self) -> str:
+        if not self._many:
+            return "127.0.0.1"
+        while (address := str(IPv4Address(self._next))) in self._held or address.endswith((".0", ".255")):
+            self._advance()
+        self._advance()
+        return address
+
+    def _advance(self) -> None:
+        self._next = self._next + 1 if self._next < LAST else FIRST
+
+
+def resolve(
+    namespace: str, pods: Iterable[Json], services: Iterable[Json], address: Callable[[Json], str]
+) -> dict[str, list[str]]:
+    """Names and addresses as a cluster's DNS would answer within the namespace; a pod's own name always wins. Pure."""
+    pods = list(pods)
+    found: dict[str, list[str]] = {}
+    for service in services:
+        selector = service["spec"].get("selector") or {}
+        behind = sorted(
+            address(pod) for pod in pods if selector and selector.items() <= labels_of(pod).items()
+        )
+        if behind:
+            for name in _spellings(name_of(service), namespace):
+                found[name] = behind
+    for pod in pods:
+        subdomain = pod["spec"].get("subdomain")
+        if subdomain:
+            for name in _spellings(f"{hostname_of(pod)}.{subdomain}", namespace):
+                found[name] = [address(pod)]
+        for name in {name_of(pod), hostname_of(pod)}:
+            found[name] = [address(pod)]
+    return found
+
+
+def _spellings(name: str, namespace: str) -> Iterator[str]:
+    for suffix in ("", f".{namespace}", f".{namespace}.svc", f".{namespace}.svc.cluster.local"):
+        yield name + suffix
+
+
+def render(names: Mapping[str, list[str]], others: Iterable[str]) -> str:
+    """A hosts file: this machine, the namespace's names by address, and what the host itself knows."""
+    by_address: dict[str, list[str]] = {}
+    for name, addresses in names.items():
+        for address in addresses:
+            by_address.setdefault(address, []).append(name)
+    lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
+    for address, known in sorted(by_address.items()):
+        lines.append(" ".join([address, *sorted(known, key=lambda name: (name.count("."), name))]))
+    return "\n".join([*lines, *others, ""])
+
+
+def _lines_of_the_host() -> list[str]:
+    try:
+        text = HOST_FILE.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a program could listen there on every address, as most frameworks do."""
+    for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind((address, port))
+        except OSError as problem:
+            if problem.errno in NO_SUCH_FAMILY:
+                continue
+            return False
+    return True

@@ -1,0 +1,23 @@
+"""Jobs as the command line speaks of them."""
+
+from fullrank.api.meta import Json
+from fullrank.client.port import Key, Reader
+from fullrank.dialects.registry import JOB_KINDS
+from fullrank.errors import NotFound
+
+
+def state_of(job: Json) -> str:
+    """The last thing that became true of a job."""
+    conditions: list[Json] = (job.get("status") or {}).get("conditions") or []
+    return next((one["type"] for one in reversed(conditions) if one["status"] == "True"), "")
+
+
+async def find_job(client: Reader, namespace: str, name: str) -> tuple[Key, Json]:
+    """The job of that name, of whatever kind."""
+    for one in JOB_KINDS:
+        key = Key(one.kind, namespace, name)
+        try:
+            return key, await client.get(key)
+        except NotFound:
+            continue
+    raise NotFound(f'no job "{name}" in namespace "{namespace}"')

@@ -1,0 +1,40 @@
+"""Options that several commands share, and what they mean."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fullrank.settings import Settings, read_settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HOME = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where everything is kept.  [default: $FULLRANK_HOME, else ~/.local/state/fullrank]",
+)
+SETTINGS = (
+    HOME,
+    click.option("--listen", metavar="ADDR", help="The address to listen on.  [default: 127.0.0.1]"),
+    click.option("--port", metavar="N", help="The API's port; 0 is any free one.  [default: 7443]"),
+    click.option(
+        "--cpu-overcommit", metavar="X", help="How many times over cores may be asked for.  [default: 10]"
+    ),
+    click.option(
+        "--images", metavar="lenient|strict", help="What an unknown image means.  [default: lenient]"
+    ),
+)
+
+
+def with_settings(command: F) -> F:
+    """Adds the options that say how an embedded home is to be."""
+    for option in reversed(SETTINGS):
+        command = option(command)
+    return command
+
+
+def settings_from(flags: dict[str, Any]) -> Settings:
+    return read_settings(flags, os.environ)

@@ -1,0 +1,91 @@
+"""What a client is told: objects, lists, and errors in the form of a Status. Pure."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+from aiohttp import web
+
+from fullrank.api.meta import Json
+from fullrank.api.scheme import Kind
+from fullrank.errors import Cause, FullrankError, Invalid
+
+JSON = "application/json"
+# Every message that is about an object names it so: `pods "a"`, `PyTorchJob.kubeflow.org "a"`.
+NAMED = re.compile(
+    r'(?:Operation cannot be fulfilled on |object is being deleted: )?([\w/-]+)(?:\.(\S+))? "([^"]*)"'
+)
+
+
+def encoded(value: object, *, status: int = 200, media: str = JSON) -> web.Response:
+    return raw(msgspec.json.encode(value), status=status, media=media)
+
+
+def raw(body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:
+    headers = {"Content-Type": media, "Cache-Control": "no-cache, private"}
+    return web.Response(body=body, status=status, headers=headers)
+
+
+def warning(text: str) -> str:
+    """The value of a Warning header, which clients print."""
+    plain = text.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{plain}"'
+
+
+def refusal(error: FullrankError) -> web.Response:
+    return encoded(failure(error), status=error.code)
+
+
+def listed(kind: Kind, items: Sequence[bytes], metadata: Json) -> bytes:
+    """A list from objects that are JSON already."""
+    head = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata}
+    return b'%s,"items":[%s]}' % (msgspec.json.encode(head)[:-1], b",".join(items))
+
+
+def list_metadata(revision: int, proceed: str = "", remaining: int = 0) -> Json:
+    metadata: Json = {"resourceVersion": str(revision)}
+    if proceed:
+        metadata |= {"continue": proceed, "remainingItemCount": remaining}
+    return metadata
+
+
+def success(kind: Kind, name: str, uid: str = "") -> Json:
+    details: Json = {"name": name, "kind": kind.plural}
+    if kind.group:
+        details["group"] = kind.group
+    if uid:
+        details["uid"] = uid
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def failure(error: FullrankError) -> Json:
+    return status_of(error.code, error.reason, str(error), _details(error))
+
+
+def status_of(code: int, reason: str, message: str, details: Json | None = None) -> Json:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "details": details or {},
+        "code": code,
+    }
+
+
+def _details(error: FullrankError) -> Json:
+    about = NAMED.match(error.what if isinstance(error, Invalid) else str(error))
+    details: Json = {}
+    if about:
+        kind, group, name = about.groups()
+        details = {"name": name, "group": group, "kind": kind}
+    if isinstance(error, Invalid):
+        details["causes"] = [_cause(cause) for cause in error.causes]
+    return {word: value for word, value in details.items() if value}
+
+
+def _cause(cause: Cause) -> Json:
+    message = f"{cause.message} ({cause.hint})" if cause.hint else cause.message
+    return {"reason": cause.reason, "message": message, "field": cause.field}

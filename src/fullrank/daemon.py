@@ -1,0 +1,164 @@
+"""The only place where everything is built and started: an embedded home, as long as somebody is in it."""
+
+import logging
+import os
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio
+
+from fullrank import __version__
+from fullrank.agent.agent import NodeAgent, stop_all_pods
+from fullrank.agent.logs import PodLogReader
+from fullrank.agent.network import port_is_free
+from fullrank.agent.node import Machine
+from fullrank.agent.processes import ProcessRuntime
+from fullrank.api.meta import Json
+from fullrank.api.scheme import CORE_KINDS, Scheme
+from fullrank.client import kubeconfig
+from fullrank.clock import SystemClock
+from fullrank.controllers.binder import Binder
+from fullrank.controllers.companions import companion_kinds
+from fullrank.controllers.jobs import JobController
+from fullrank.controllers.lookout import Lookout
+from fullrank.controllers.ports import PortBook
+from fullrank.controlplane.access import Access
+from fullrank.controlplane.admission import Admission
+from fullrank.controlplane.collector import Collector
+from fullrank.controlplane.local import LocalClient
+from fullrank.controlplane.pki import Credentials as PkiCredentials
+from fullrank.controlplane.pki import credentials
+from fullrank.controlplane.questions import LogOptions
+from fullrank.controlplane.registry import Registry, ensure_namespaces
+from fullrank.controlplane.routes import Api
+from fullrank.controlplane.server import serving
+from fullrank.controlplane.store import Store
+from fullrank.dialects.registry import JOB_KINDS
+from fullrank.errors import Unavailable
+from fullrank.home import Running, announced, locked
+from fullrank.images.catalogue import Images
+from fullrank.settings import Settings
+
+log = logging.getLogger(__name__)
+
+GRACE = 30.0  # seconds that pods have to end when the home is left
+
+Part = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass
+class Home:
+    """An embedded home that is up; `stop_pods` says what leaving it means for the pods that run."""
+
+    running: Running
+    stop_pods: bool = True
+
+
+@asynccontextmanager
+async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
+    """Brings up store, API, controllers and agent, in this order; on leaving they go in the opposite one."""
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(locked(settings.home))
+        proof = credentials(settings.home / "pki", clock.now(), (settings.listen,))
+        store = stack.enter_context(closing(Store(settings.home / "state.db")))
+        scheme = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
+        admission = Admission(JOB_KINDS)
+        scheme = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
+        admission = Admission(JOB_KINDS)
+        registry = Registry(
+            store, scheme, clock, lambda: str(uuid4()), admission, root_ca=proof.ca.read_text()
+        )
+        await stack.enter_async_context(_running(store.run))
+        await ensure_namespaces(registry)
+        client = LocalClient(registry)
+        api = Api(registry, admission, Access(proof.token), _Logs(settings.home), clock)
+        address = await stack.enter_async_context(_listening(api, proof, settings))
+        _write_kubeconfig(settings.home / "kubeconfig", address, proof)
+        runtime = await stack.enter_async_context(ProcessRuntime(settings.home, clock))
+        images = Images(settings.home, environ=os.environ, strict=settings.images == "strict")
+        machine = Machine(node_name(socket.gethostname()), version=f"fullrank-{__version__}")
+        companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
+        lookout = Lookout(client, JOB_KINDS, companions)
+        await stack.enter_async_context(
+            _running(
+                lookout.run,
+                Collector(client, scheme).run,
+                JobController(client, lookout, clock, PortBook(port_is_free)).run,
+                Binder(client, lookout, clock, cpu_overcommit=settings.cpu_overcommit).run,
+                NodeAgent(client, runtime, images, clock, home=settings.home, machine=machine).run,
+            )
+        )
+        home = Home(Running(os.getpid(), __version__, address))
+        stack.enter_context(announced(settings.home, home.running))
+        try:
+            yield home
+        finally:
+            if home.stop_pods:
+                with anyio.CancelScope(shield=True):
+                    await stop_all_pods(runtime, GRACE)
+
+
+@asynccontextmanager
+async def _running(*parts: Part) -> AsyncIterator[None]:
+    """Parts that run until the block is left."""
+    async with anyio.create_task_group() as tasks:
+        for part in parts:
+            tasks.start_soon(part)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _listening(api: Api, proof: PkiCredentials, settings: Settings) -> AsyncIterator[str]:
+    """The API on the port that was asked for, or on any free one when that is taken."""
+    tls = proof.server_context()
+    async with AsyncExitStack() as stack:
+        try:
+            bound = await stack.enter_async_context(
+                serving(api, tls, host=settings.listen, port=settings.port)
+            )
+        except Unavailable:
+            bound = await stack.enter_async_context(serving(api, tls, host=settings.listen, port=0))
+            log.warning("port %d is taken: listening on %d instead", settings.port, bound.port)
+        yield bound.url
+
+
+class _Logs:
+    """The agent's logs, as the API asks for them."""
+
+    def __init__(self, home: Path) -> None:
+        self._reader = PodLogReader(home)
+
+    def read(self, pod: Json, container: str, options: LogOptions) -> AsyncIterator[bytes]:
+        return self._reader.read(
+            pod,
+            container,
+            follow=options.follow,
+            tail_lines=options.tail,
+            since=options.since,
+            timestamps=options.timestamps,
+            previous=options.previous,
+        )
+
+
+def _write_kubeconfig(path: Path, address: str, proof: PkiCredentials) -> None:
+    way_in = kubeconfig.Credentials(
+        token=proof.token, certificate=proof.client_certificate.read_text(), key=proof.client_key.read_text()
+    )
+    kubeconfig.write(
+        path, kubeconfig.Connection(address, ca=proof.ca.read_text(), credentials=way_in), "fullrank"
+    )
+
+
+def node_name(hostname: str) -> str:
+    """A machine's name as a node may be called."""
+    return re.sub(r"[^a-z0-9.-]+", "-", hostname.lower()).strip("-.") or "localhost"

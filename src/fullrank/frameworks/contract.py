@@ -1,0 +1,298 @@
+"""What a framework has to say for itself: a value of data and a few functions, so that nobody else asks for its kind.
+
+Adding one is a file with a `Framework`, a line in `registry.py`, rows in the wiring and finish tables, and an
+example folder.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property, wraps
+from typing import Any, Literal, TypeVar
+
+from fullrank.api.jobs import RestartPolicy, Role, TrainingJob
+from fullrank.api.meta import Json
+from fullrank.api.schema import Schema
+from fullrank.api.scheme import Kind
+from fullrank.errors import Cause
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """One seat of a job: the n-th replica of a role."""
+
+    role: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a member's pod gets beyond the user's template; `planning.desired` alone merges it in."""
+
+    env: tuple[Json, ...] = ()
+    init_containers: tuple[Json, ...] = ()
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[Json, ...] = ()  # in the first container
+    command: tuple[str, ...] = ()  # what the first container runs if the template does not say
+    service_account: str = ""  # likewise
+
+
+def env(**values: str | int) -> tuple[Json, ...]:
+    """Environment entries in the order written."""
+    return tuple({"name": name, "value": str(value)} for name, value in values.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """An object that a job needs beside its pods; who owns it and where it lives is added later."""
+
+    kind: Kind
+    name: str
+    content: Json = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What users read about a job, in the texts their tools have known for years."""
+
+    running: str
+    succeeded: str
+    failed: str  # {count} and {role} are filled in
+    restarting: str  # likewise
+
+
+def plain_words(job: TrainingJob) -> Words:
+    name = f"{job.kind} {job.name}"
+    return Words(
+        running=f"{name} is running.",
+        succeeded=f"{name} is successfully completed.",
+        failed=f"{name} is failed because {{count}} {{role}} replica(s) failed.",
+        restarting=f"{name} is restarting because {{count}} {{role}} replica(s) failed.",
+    )
+
+
+def masterless_words(job: TrainingJob) -> Words:
+    """The words about a job whose workers are all alike: they name its namespace."""
+    plain, name = plain_words(job), f"{job.kind} {job.namespace}/{job.name}"
+    return Words(f"{name} is running.", f"{name} successfully completed.", plain.failed, plain.restarting)
+
+
+def words_by_master(job: TrainingJob) -> Words:
+    return plain_words(job) if job.has("Master") else masterless_words(job)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How a replica map that cannot be is refused, in each kind's own words; {role} and {name} are filled in."""
+
+    name: str = 'Invalid value: "{name}": should match: {problem}'
+    roles: str = "Required value: must be required"
+    role: str = 'Unsupported value: "{role}": supported values: {supported}'
+    containers: str = "Required value: must be specified"
+    image: str = "Required value: must be required"
+    main: str = "Required value: must have at least one container with name {name}"  # "": any name will do
+
+
+Done = Mapping[Member, datetime]  # the members that have succeeded, and when
+
+
+def leads(gang: "Gang", member: Member) -> bool:
+    return member == gang.leader
+
+
+def masters(_gang: "Gang", member: Member) -> bool:
+    return member.role == "Master"
+
+
+def leader_alone(gang: "Gang") -> tuple[Member, ...]:
+    return (gang.leader,) if gang.leader else ()
+
+
+def everyone(gang: "Gang") -> tuple[Member, ...]:
+    return gang.members
+
+
+def leaders_done(gang: "Gang", done: Done) -> datetime | None:
+    """When the last leading member succeeded; None while one has not."""
+    leading = [member for member in gang.members if member.role in gang.leading_roles]
+    if any(member not in done for member in leading):
+        return None
+    return max((done[member] for member in leading), default=gang.job.created_at)
+
+
+def none_may_fail(_gang: "Gang", _member: Member) -> bool:
+    return False
+
+
+def no_companions(_gang: "Gang", _running: Collection[Member]) -> tuple[Companion, ...]:
+    return ()
+
+
+def no_complaints(_job: TrainingJob) -> list[Cause]:
+    return []
+
+
+def no_warnings(_job: TrainingJob) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """How one framework's members find each other, and when they are done."""
+
+    kind: str
+    plural: str
+    replicas_field: str
+    container: str  # the container whose port, and often environment, is ours to extend
+    port_name: str
+    port: int
+    roles: tuple[str, ...]  # in rank order
+    wire: Callable[["Gang", Member], Wiring]
+    leading: tuple[tuple[str, ...], ...]  # whose work is the job's: the first group with members, else all
+    restart_policy: RestartPolicy = "Never"
+    replicas: Mapping[str, int] = field(default_factory=dict)  # of roles that leave them out; 1 elsewhere
+    unnumbered: tuple[str, ...] = ()  # roles of a single member, whose name has no index
+    services: bool = True  # each member has one, with the framework's port
+    env_goes_to: Literal["every container", "main container", "first container"] = "every container"
+    listeners: Callable[["Gang"], tuple[Member, ...]] = (
+        leader_alone  # who opens a port that a machine has once
+    )
+    scalable: bool = False  # has the `scale` subresource
+    selector_in_status: bool = False
+    columns: tuple[str, ...] = ("State", "Age")
+    master_role: Callable[["Gang", Member], bool] = leads
+    finished_at: Callable[["Gang", Done], datetime | None] = leaders_done
+    tolerates: Callable[["Gang", Member], bool] = none_may_fail  # the job goes on without this one
+    words: Callable[[TrainingJob], Words] = plain_words
+    companions: Callable[["Gang", Collection[Member]], tuple[Companion, ...]] = no_companions
+    companion_kinds: tuple[Kind, ...] = ()
+    options: Mapping[str, Schema] = field(default_factory=dict)  # fields of the spec that only this kind has
+    required_options: tuple[str, ...] = ()
+    refusals: Refusals = Refusals()
+    complaints: Callable[[TrainingJob], list[Cause]] = no_complaints
+    warnings: Callable[[TrainingJob], list[str]] = no_warnings
+
+
+@dataclass(frozen=True)
+class Gang:
+    """All members of a job, in rank order, and how to reach each. Plugins ask here and never format an address."""
+
+    job: TrainingJob
+    framework: Framework
+    domain: str = ""  # the cluster's, where names are to be written out
+    shared: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that have members, in rank order; ones the framework does not know come last."""
+        order = {name: rank for rank, name in enumerate(self.framework.roles)}
+        present = (role for role in self.job.roles if role.replicas > 0)
+        return tuple(sorted(present, key=lambda role: order.get(role.name, len(order))))
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(Member(role.name, index) for role in self.roles for index in range(role.replicas))
+
+    @property
+    def served(self) -> tuple[Member, ...]:
+        """The members that have a service in front of them."""
+        return self.members if self.framework.services else ()
+
+    @cached_property
+    def size(self) -> int:
+        return sum(role.replicas for role in self.roles)
+
+    @cached_property
+    def _first_rank(self) -> Mapping[str, int]:
+        first, ranks = 0, {}
+        for role in self.roles:
+            ranks[role.name] = first
+            first += role.replicas
+        return ranks
+
+    @cached_property
+    def _declared_ports(self) -> Mapping[str, int]:
+        return {role.name: declared_port(role.template, self.framework) for role in self.job.roles}
+
+    @cached_property
+    def leading_roles(self) -> tuple[str, ...]:
+        groups = (tuple(name for name in group if self.job.has(name)) for group in self.framework.leading)
+        return next((group for group in groups if group), tuple(role.name for role in self.roles))
+
+    @property
+    def leader(self) -> Member | None:
+        """Where the others meet."""
+        return Member(self.leading_roles[0], 0) if self.leading_roles else None
+
+    def count(self, role: str) -> int:
+        found = self.job.role(role)
+        return found.replicas if found else 0
+
+    def of(self, role: str) -> tuple[Member, ...]:
+        """The members of one role, by index."""
+        return tuple(Member(role, index) for index in range(self.count(role)))
+
+    def rank(self, member: Member) -> int:
+        return self._first_rank[member.role] + member.index
+
+    def name(self, member: Member) -> str:
+        """The name of the member's pod and of the service in front of it."""
+        role = f"{self.job.name}-{member.role.lower()}"
+        return role if member.role in self.framework.unnumbered else f"{role}-{member.index}"
+
+    def host(self, member: Member) -> str:
+        """The member's name as one of another namespace would write it."""
+        domain = f".{self.domain}" if self.domain else ""
+        return f"{self.name(member)}.{self.job.namespace}.svc{domain}"
+
+    def declared_port(self, member: Member) -> int:
+        """The port the manifest names, or the framework's own."""
+        return self._declared_ports[member.role]
+
+    def port(self, member: Member) -> int:
+        return self.job.ports.get(self.name(member)) or self.declared_port(member)
+
+
+def per_gang(compute: Callable[[Gang], T]) -> Callable[[Gang], T]:
+    """Works out what all members are told alike once for each gang, so that wiring a large one stays linear."""
+
+    @wraps(compute)
+    def shared(gang: Gang) -> T:
+        if compute not in gang.shared:
+            gang.shared[compute] = compute(gang)
+        found: T = gang.shared[compute]
+        return found
+
+    return shared
+
+
+def main_container(template: Json, framework: Framework) -> Json:
+    """The container the framework is about: the one with its name, else the first."""
+    containers: list[Json] = template["spec"]["containers"]
+    return next((one for one in containers if one.get("name") == framework.container), containers[0])
+
+
+def declared_port(template: Json, framework: Framework) -> int:
+    ports: list[Json] = main_container(template, framework).get("ports") or []
+    named = (port["containerPort"] for port in ports if port.get("name") == framework.port_name)
+    return next(named, framework.port)
+
+
+def must_be_one(job: TrainingJob, role: str, path: str) -> list[Cause]:
+    """Complains of a role that may have one member and has another number."""
+    found = job.role(role)
+    if found is None or found.replicas == 1:
+        return []
+    problem = f"Forbidden: must be 1, is {found.replicas}"
+    hint = "further processes belong in Worker"
+    return [Cause(f"{path}[{role}].replicas", problem, "FieldValueForbidden", hint)]
+
+
+def elastic_needs_workers(job: TrainingJob, path: str) -> list[Cause]:
+    if "elasticPolicy" not in job.options or job.role("Worker") is not None:
+        return []
+    problem = "Required value: must be configured if elastic policy is used"
+    return [Cause(f"{path}[Worker]", problem, "FieldValueRequired")]

@@ -1,0 +1,39 @@
+"""A real home in a folder of its own, seen from outside: the program, kubectl, and the process table."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.house import House
+
+
+@pytest.fixture(scope="session")
+def environments(pytestconfig: pytest.Config) -> Path:
+    """Built environments, kept with pytest's cache from one run to the next: a gigabyte is not built for each test."""
+    assert pytestconfig.cache is not None
+    folder = pytestconfig.cache.mkdir("fullrank-home") / "environments"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def house(tmp_path: Path, environments: Path) -> Iterator[House]:
+    """A home that is not up yet; whatever was started in it is stopped afterwards."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "environments").symlink_to(environments)
+    house = House(home)
+    yield house
+    house.fullrank("down", check=False)
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> str:
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    found = shutil.which("kubectl", path=f"{assets}{os.pathsep}{os.environ['PATH']}" if assets else None)
+    if found is None:
+        pytest.skip("kubectl is not installed")
+    return found
