@@ -6,7 +6,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def assets() -> Path | None:
 @contextmanager
 def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
     keys = credentials(folder / "pki", SystemClock().now())
-    etcd, peer, port = _free_ports(3)
+    etcd, peer, port = free_ports(3)
     connection = Connection(
         f"https://127.0.0.1:{port}",
         ca=keys.ca.read_text(),
@@ -37,7 +37,7 @@ def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
     )
     with ExitStack() as stack:
         stack.enter_context(
-            _started(
+            started(
                 folder / "etcd.log",
                 binaries / "etcd",
                 f"--data-dir={folder / 'etcd'}",
@@ -48,7 +48,7 @@ def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
             )
         )
         server = stack.enter_context(
-            _started(
+            started(
                 folder / "kube-apiserver.log",
                 binaries / "kube-apiserver",
                 f"--etcd-servers=http://127.0.0.1:{etcd}",
@@ -71,9 +71,12 @@ def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
 
 
 @contextmanager
-def _started(log: Path, *argv: Path | str) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    log: Path, *argv: Path | str, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
-        process = subprocess.Popen([str(each) for each in argv], stdout=output, stderr=subprocess.STDOUT)
+        words = [str(each) for each in argv]
+        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, env=env)
         try:
             yield process
         finally:
@@ -98,7 +101,7 @@ def _await_ready(connection: Connection, server: subprocess.Popen[bytes], log: P
     raise AssertionError(f"kube-apiserver did not become ready: {log.read_text()[-2000:]}")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]

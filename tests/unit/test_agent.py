@@ -19,7 +19,7 @@ from fullrank.agent.node import Machine
 from fullrank.agent.processes import ProcessRuntime
 from fullrank.agent.runtime import Runtime
 from fullrank.api.meta import Json, uid_of
-from fullrank.api.scheme import CORE_KINDS, EVENT, NAMESPACE, NODE, POD, SERVICE, Scheme
+from fullrank.api.scheme import CLAIM, CORE_KINDS, EVENT, NAMESPACE, NODE, POD, SERVICE, Scheme
 from fullrank.client.port import Client, Key
 from fullrank.clock import ManualClock, SystemClock
 from fullrank.controlplane.local import LocalClient
@@ -284,6 +284,41 @@ async def test_an_agent_that_is_cancelled_in_the_midst_of_stopping_ends_at_once(
         await world.until("one", lambda pod: "deletionTimestamp" in pod["metadata"])
         await eventually(partial(world.has_events, "one", "Killing"))
     assert len(world.runtime.running()) == 1
+
+
+async def test_a_pod_of_the_same_name_waits_for_the_end_of_the_first(world: World) -> None:
+    world.runtime.stubborn = True
+    async with world.agent():
+        first = await world.pod("one", terminationGracePeriodSeconds=20)
+        await world.until("one", phase("Running"))
+        await world.client.delete(Key(POD, "default", "one"), grace=20)
+        await world.client.delete(Key(POD, "default", "one"), grace=0)
+        second = await world.pod("one", terminationGracePeriodSeconds=20)
+        await world.until("one", phase("Running"))
+        assert [attempt.pod_uid for attempt in world.runtime.running()] == [uid_of(second)]
+    assert uid_of(first) != uid_of(second)
+
+
+async def test_one_odd_pod_does_not_stop_the_others(world: World) -> None:
+    async with world.agent():
+        await world.pod("odd", containers=[{"name": "main", "command": ["true"]}])
+        await world.pod("good")
+        await world.until("good", phase("Running"))
+
+
+async def test_a_disk_that_refuses_is_told_and_tried_again(world: World) -> None:
+    (world.home / "volumes").write_text("in the way")
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "disk", "namespace": "default"},
+    }
+    await world.client.create(CLAIM, {**claim, "spec": {}})
+    async with world.agent():
+        await world.pod("one", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "disk"}}])
+        waiting = await world.until("one", lambda pod: "message" in state(pod).get("waiting", {}))
+    assert state(waiting)["waiting"]["reason"] == "CreateContainerError"
+    assert "Not a directory" in state(waiting)["waiting"]["message"]
 
 
 # -- with real processes

@@ -237,6 +237,37 @@ async def test_the_same_job_runs_where_less_is_allowed(case: str, tmp_path: Path
     assert not exist("/data/in")
 
 
+@pytest.mark.parametrize("case", [*LEVELS, "as root"])
+async def test_a_further_program_sees_what_the_container_sees(case: str, tmp_path: Path) -> None:
+    levels = LEVELS.get(case, ("root",))
+    async with ProcessRuntime(tmp_path, SystemClock(), isolation=levels) as runtime:
+        if levels and await runtime.shortcomings():
+            pytest.skip(f"this machine does not allow containers {case}")
+        launch = a_launch(tmp_path, "", argv=("sleep", "1005"), env={"OWN": "yes"})
+        await runtime.start(launch)
+        took = await run_within(
+            runtime, launch.attempt, "read line; echo $line $OWN; hostname; exit 3", b"hello\n"
+        )
+        assert took == (3, f"hello yes\n{'pod-0' if levels else os.uname().nodename}\n")
+        missing = await runtime.execute(launch.attempt, ["foo"], (nothing(), nothing(), nothing()))
+        assert missing.message == 'exec: "foo": executable file not found in $PATH'
+        await runtime.stop(launch.attempt, grace=0)
+
+
+def nothing() -> int:
+    return os.open(os.devnull, os.O_RDWR)
+
+
+async def run_within(runtime: ProcessRuntime, attempt: Attempt, script: str, given: bytes) -> tuple[int, str]:
+    (their_in, our_in), (our_out, their_out) = os.pipe(), os.pipe()
+    os.write(our_in, given)
+    os.close(our_in)
+    ended = await runtime.execute(attempt, ["/bin/sh", "-c", script], (their_in, their_out, nothing()))
+    output = os.read(our_out, 1 << 16)
+    os.close(our_out)
+    return ended.code, output.decode()
+
+
 async def test_a_parent_that_is_killed_takes_its_container_along(
     runtime: ProcessRuntime, tmp_path: Path
 ) -> None:

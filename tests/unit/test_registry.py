@@ -325,6 +325,28 @@ async def test_of_many_patches_at_once_each_one_counts() -> None:
     store.close()
 
 
+async def test_whoever_meets_a_conflict_can_read_its_cause() -> None:
+    store = Store(":memory:")
+    registry = Registry(store, Scheme(CORE_KINDS), ManualClock(), lambda: "uid")
+    seen: list[str] = []
+
+    async def claim() -> None:
+        try:
+            await registry.create(CONFIG_MAP, a_map())
+        except AlreadyExists:
+            seen.append(name_of(registry.get(KEY).obj))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.run)
+        await ensure_namespaces(registry)
+        async with anyio.create_task_group() as writers:
+            for _ in range(5):
+                writers.start_soon(claim)
+        tasks.cancel_scope.cancel()
+    assert seen == ["a"] * 4
+    store.close()
+
+
 # --- leaving ---
 
 

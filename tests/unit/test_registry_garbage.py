@@ -51,6 +51,7 @@ OBJECT = st.fixed_dictionaries(
         "kind": GARBAGE,
     },
 )
+SPEC = {"containers": [{"name": "main", "image": "i"}]}
 CASES = {
     "a custom kind": (JOB, unchanged),
     "a config map": (CONFIG_MAP, Admission()),
@@ -76,12 +77,14 @@ async def send(kind: Kind, admit: Admit, objects: list[Json], patches: list[Json
         for obj in objects:
             await tolerated(registry.create(kind, obj, namespace="default"))
             await tolerated(registry.replace(key, obj))
+        await tolerated(registry.create(kind, {"metadata": {"name": "a"}, "spec": SPEC}, namespace="default"))
         for patch in patches:
-            for subresource in ("", "status"):
+            for subresource in ("", "status") if kind == JOB else ("",):
                 await tolerated(registry.patch(key, patch, subresource=subresource))
                 await tolerated(registry.patch(key, patch, type="json", subresource=subresource))
                 await tolerated(registry.patch(key, patch, type="strategic", subresource=subresource))
-        await tolerated(registry.bind(key, "node"))
+        if kind == POD:
+            await tolerated(registry.bind(key, "node"))
         await tolerated(registry.delete(key))
         await tolerated(registry.delete(key, grace=0))
     finally:
@@ -91,5 +94,5 @@ async def send(kind: Kind, admit: Admit, objects: list[Json], patches: list[Json
 async def tolerated(deed: Awaitable[object]) -> None:
     try:
         await deed
-    except FullrankError as refusal:
-        assert str(refusal)
+    except FullrankError:
+        return

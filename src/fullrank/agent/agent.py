@@ -6,6 +6,7 @@ Cancelling it ends the supervision, not the pods: the next agent adopts them. To
 
 import logging
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,6 @@ from fullrank.agent.following import follow
 from fullrank.agent.network import Network
 from fullrank.agent.node import Machine, NodePost
 from fullrank.agent.places import Places
-from fullrank.agent.pod_states import DEFAULT_GRACE
 from fullrank.agent.runtime import Runtime
 from fullrank.agent.supervisor import Node, PodSupervisor, Story
 from fullrank.agent.volumes import release_volumes
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT = 10.0  # seconds
 WRITERS = 4  # of events: together they share the store's commits
+RETRY = 1.0  # seconds
 GATHERING = 0.02  # seconds in which changes of names are gathered into one writing of the hosts files
 
 
@@ -56,7 +57,8 @@ class NodeAgent:
         self._supervisors: dict[str, PodSupervisor] = {}
         self._services_known = anyio.Event()
         self._names_changed = anyio.Event()
-        self._adopted = False
+        self._ends: dict[tuple[str, str], anyio.Event] = {}
+        self._was_listed = self._is_tidy = False
 
     async def run(self) -> None:
         async with self._stories, self._told, anyio.create_task_group() as tasks:
@@ -99,55 +101,84 @@ class NodeAgent:
             await self._names_changed.wait()
             await anyio.sleep(GATHERING)
             self._names_changed = anyio.Event()
-            self._node.network.settle()
+            try:
+                self._node.network.settle()
+            except OSError as problem:
+                logger.warning("the names of pods cannot be written, trying again: %s", problem)
+                self._names_changed.set()
+                await anyio.sleep(RETRY)
 
     async def _follow_pods(self, tasks: TaskGroup) -> None:
-        first: list[Json] = []
+        waiting: dict[str, Json] = {}  # until what no longer belongs here has been stopped
 
         def see(pod: Json) -> None:
-            if not self._adopted:
-                first.append(pod)
+            if not self._is_tidy:
+                waiting[uid_of(pod)] = pod
             elif (known := self._supervisors.get(uid_of(pod))) is not None:
                 known.learn(pod)
             else:
                 self._supervise(tasks, pod)
 
         def lose(pod: Json) -> None:
+            waiting.pop(uid_of(pod), None)
             if (known := self._supervisors.get(uid_of(pod))) is not None:
                 known.lose()
 
-        def listed() -> None:
-            if self._adopted:
-                return
-            self._adopted = True
+        async def tidy_up() -> None:
+            await self._stop_strangers(waiting)
+            self._is_tidy = True
             # Addresses that pods already have come before new ones are given out.
-            for pod in sorted(first, key=lambda pod: not (pod.get("status") or {}).get("podIP")):
+            for pod in sorted(waiting.values(), key=lambda pod: not (pod.get("status") or {}).get("podIP")):
                 self._supervise(tasks, pod)
-            for uid in set(self._node.runtime.pods()) - self._supervisors.keys():
-                tasks.start_soon(self._remove, uid)
+
+        def listed() -> None:
+            if not self._was_listed:
+                self._was_listed = True
+                tasks.start_soon(tidy_up)
 
         fields = f"spec.nodeName={self._node.name}"
         await follow(self._node.client, POD, see=see, lose=lose, listed=listed, fields=fields)
 
-    def _supervise(self, tasks: TaskGroup, pod: Json) -> None:
-        supervisor = self._supervisors[uid_of(pod)] = PodSupervisor(pod, self._node)
-        tasks.start_soon(self._run, supervisor)
-        self._names_changed.set()
-
-    async def _run(self, supervisor: PodSupervisor) -> None:
-        pod = supervisor.pod
-        logger.info("pod %s/%s is here", namespace_of(pod), name_of(pod))
-        await supervisor.run()
-        del self._supervisors[uid_of(pod)]
-        self._names_changed.set()
-        logger.info("pod %s/%s is gone", namespace_of(pod), name_of(pod))
+    async def _stop_strangers(self, known: Collection[str]) -> None:
+        """Ends pods whose objects went while no agent ran: a pod of the same name may be about to start."""
+        async with anyio.create_task_group() as tasks:
+            for uid in self._node.runtime.pods():
+                if uid not in known:
+                    logger.info("pod %s was deleted while no agent ran: stopping it", uid)
+                    tasks.start_soon(self._remove, uid)
 
     async def _remove(self, pod_uid: str) -> None:
-        """A pod that was deleted while no agent ran."""
-        logger.info("pod %s was deleted while no agent ran: stopping it", pod_uid)
-        await stop_pod(self._node.runtime, pod_uid, DEFAULT_GRACE)
+        await stop_pod(self._node.runtime, pod_uid, 0)
         self._node.runtime.forget(pod_uid)
         release_volumes(pod_uid, self._node.places)
+
+    def _supervise(self, tasks: TaskGroup, pod: Json) -> None:
+        self._supervisors[uid_of(pod)] = PodSupervisor(pod, self._node)
+        key = (namespace_of(pod), name_of(pod))
+        before, self._ends[key] = self._ends.get(key), anyio.Event()
+        tasks.start_soon(self._run, pod, before, self._ends[key])
+        self._names_changed.set()
+
+    async def _run(self, pod: Json, before: anyio.Event | None, end: anyio.Event) -> None:
+        uid, key = uid_of(pod), (namespace_of(pod), name_of(pod))
+        if before is not None:  # no rank runs twice: what had this name must have ended
+            await before.wait()
+        logger.info("pod %s/%s is here", *key)
+        while True:
+            try:
+                await self._supervisors[uid].run()
+            except Exception:  # the agent's work queue: one odd pod must not stop the others
+                logger.exception("supervision of pod %s/%s failed", *key)
+                await anyio.sleep(HEARTBEAT)
+                self._supervisors[uid] = self._supervisors[uid].successor()
+            else:
+                break
+        del self._supervisors[uid]
+        end.set()
+        if self._ends[key] is end:
+            del self._ends[key]
+        self._names_changed.set()
+        logger.info("pod %s/%s is gone", *key)
 
 
 async def stop_all_pods(runtime: Runtime, grace: float) -> None:

@@ -73,7 +73,7 @@ class Network:
             part.write_text(render(self.names(namespace), _lines_of_the_host()), encoding="utf-8")
             part.chmod(0o644)
             part.rename(folder / "hosts")
-        self._stale.clear()
+            self._stale.discard(namespace)
 
     def _free(self) -> str:
         if not self._many:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from fullrank.agent.runtime import Run
+from fullrank.api.annotations import STOP
 from fullrank.api.meta import Json, annotations_of, is_terminating, name_of, namespace_of, uid_of
 
 FIRST_BACK_OFF = timedelta(seconds=10)
 LONGEST_BACK_OFF = timedelta(minutes=5)
 FORGIVEN_AFTER = 2 * LONGEST_BACK_OFF
 DEFAULT_GRACE = 30
-STOP = "fullrank.dev/stop"  # an annotation: stop the pod but keep its object; the value says why
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from fullrank.agent.pod_states import (
-    STOP,
     PodRecord,
     back_off,
     has_passed_deadline,
@@ -16,8 +15,9 @@ from fullrank.agent.pod_states import (
     restart_at,
     title_of,
     will_restart,
-)  # fmt: skip
+)
 from fullrank.agent.runtime import Run
+from fullrank.api.annotations import STOP
 from fullrank.api.meta import Json, annotations_of, is_terminating, stamp
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]

@@ -10,7 +10,8 @@ import os
 import shutil
 import socket
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -29,6 +30,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TRIES = 3
 ISOLATION = ("root", "user")
 LOST = "The container could not be located when the pod was terminated"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of a program run in a container: its code and, if it could not be run, why."""
+
+    code: int
+    message: str = ""
 
 
 class ProcessRuntime:
@@ -85,6 +94,29 @@ class ProcessRuntime:
                 await alive.end()
             finally:
                 os.close(control)
+
+    async def execute(
+        self, attempt: Attempt, argv: Sequence[str], streams: tuple[int, int, int]
+    ) -> Execution:
+        """Runs a further program in a running container, on these open files; they are closed here once it has them."""
+        result, writer = os.pipe()
+        try:
+            try:
+                await self._nursery.visit_attempt(self._places.attempt(attempt), argv, (*streams, writer))
+            finally:
+                for end in (*streams, writer):
+                    os.close(end)
+            os.set_blocking(result, False)
+            text = b""
+            while True:
+                await anyio.wait_readable(result)
+                if not (piece := os.read(result, 4096)):
+                    break
+                text += piece
+        finally:
+            os.close(result)
+        told = json.loads(text or '{"code": 137, "message": "the program was lost"}')
+        return Execution(told["code"], told["message"])
 
     async def runs(self, pod_uid: str) -> tuple[Run, ...]:
         attempts = sorted(
@@ -199,18 +231,22 @@ class _Nursery:
         writer = os.open(folder / "alive", os.O_WRONLY | os.O_NONBLOCK)
         try:
             async with self._lock:
-                await self._send(os.fsencode(folder), writer)
+                await self._send({"folder": str(folder)}, [writer])
         finally:
             os.close(writer)
 
-    async def _send(self, request: bytes, handle: int) -> None:
+    async def visit_attempt(self, folder: Path, argv: Sequence[str], ends: Sequence[int]) -> None:
+        async with self._lock:
+            await self._send({"folder": str(folder), "argv": list(argv)}, ends)
+
+    async def _send(self, request: Json, ends: Sequence[int]) -> None:
         for _ in range(TRIES):
             if self._socket is None:
                 await self.open()
             assert self._socket is not None
             try:
                 await anyio.wait_writable(self._socket)
-                socket.send_fds(self._socket, [request], [handle])
+                socket.send_fds(self._socket, [json.dumps(request).encode()], list(ends))
             except BlockingIOError:
                 continue
             except OSError as problem:

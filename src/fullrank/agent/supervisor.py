@@ -23,7 +23,7 @@ from fullrank.agent.pod_states import (
     title_of,
 )
 from fullrank.agent.pod_status import OVER, pod_status
-from fullrank.agent.runtime import Launch, Run, Runtime
+from fullrank.agent.runtime import Attempt, Exit, Launch, Run, Runtime
 from fullrank.agent.sources import Unprepared, gather
 from fullrank.agent.volumes import mounts_of, prepare_volumes, read_only_volumes, release_volumes
 from fullrank.api.meta import (
@@ -34,6 +34,7 @@ from fullrank.api.meta import (
     name_of,
     namespace_of,
     revision_of,
+    stamp,
     uid_of,
 )
 from fullrank.api.scheme import POD
@@ -100,6 +101,12 @@ class PodSupervisor:
         self._is_gone = True
         self._news.set()
 
+    def successor(self) -> "PodSupervisor":
+        """Another one for the same pod, which begins with what is on disk."""
+        heir = PodSupervisor(self.pod, self._node)
+        heir._is_gone = self._is_gone
+        return heir
+
     async def run(self) -> None:
         if self._phase not in OVER or is_terminating(self.pod):
             self._record = await self._adopt()
@@ -148,8 +155,9 @@ class PodSupervisor:
         now = self._node.clock.now()
         if not self._is_gone:
             return decide(self.pod, self._record, now)
-        going = {**self.pod, "metadata": {**self.pod["metadata"], "deletionTimestamp": "now"}}
-        return decide(going, self._record, now)
+        # Its object is gone: whoever wants a pod of this name again is waiting for us.
+        marks = {"deletionTimestamp": stamp(now), "deletionGracePeriodSeconds": 0}
+        return decide({**self.pod, "metadata": {**self.pod["metadata"], **marks}}, self._record, now)
 
     def _act(self, tasks: TaskGroup, decision: Decision) -> None:
         if decision.stop or decision.is_over:
@@ -179,14 +187,16 @@ class PodSupervisor:
         with scope:
             try:
                 image = await self._pull(start)
-                launch = None if image is None else await self._prepare(start, image)
+                if image is not None:
+                    launch = await self._prepare(start, image)
+                    # A cancellation in between would leave a container running of which nobody knows yet.
+                    with anyio.CancelScope(shield=True):
+                        await self._launch(tasks, launch)
             except Unprepared as why:
                 self._put_off(start.container, why)
-                launch = None
-            if launch is not None:
-                # A cancellation in between would leave a container running of which nobody knows until the next start.
-                with anyio.CancelScope(shield=True):
-                    await self._launch(tasks, launch)
+            except (OSError, Unavailable, ValueError) as problem:
+                # A full disk, a vanished volume, no process left to fork, a value of which nothing can be made.
+                self._put_off(start.container, Unprepared(str(problem), reason="CreateContainerError"))
         del self._starting[start.container]
         self._news.set()
 
@@ -194,7 +204,10 @@ class PodSupervisor:
         reference = self._spec(start.container)["image"]
         self._tell("Normal", "Pulling", f'Pulling image "{reference}"', start.container)
 
+        remarks: list[str] = []
+
         async def progress(line: str) -> None:
+            remarks[:] = [line]
             self._note(start.container, delay=Delay("ContainerCreating", line))
 
         try:
@@ -203,7 +216,8 @@ class PodSupervisor:
             await self._pull_failed(start.container, reference, str(failure))
             return None
         self._failures.pop(start.container, None)
-        self._tell("Normal", "Pulled", f'Successfully pulled image "{reference}"', start.container)
+        pulled = ": ".join([f'Successfully pulled image "{reference}"', *remarks])
+        self._tell("Normal", "Pulled", pulled, start.container)
         self._note(start.container, delay=Delay(), image_id=reference)
         return image
 
@@ -239,7 +253,7 @@ class PodSupervisor:
         around = Surroundings(node.name, node.address, self._record.pod_ip, node.allocatable)
         values = variables(pod, container, sources, around)
         volumes = prepare_volumes(pod, sources, around, node.places)
-        names = node.network.names(namespace_of(pod))
+        names = node.network.names(namespace_of(pod)) if await node.runtime.shortcomings() else {}
         return launch_of(
             pod,
             container,
@@ -272,7 +286,7 @@ class PodSupervisor:
             tasks.start_soon(self._await_exit, latest)
 
     async def _await_exit(self, run: Run) -> None:
-        ended = await self._node.runtime.wait(run.attempt)
+        ended = await self._wait(run.attempt)
         name = run.attempt.container
         *earlier, _ = self._record.of(name).runs
         self._note(name, runs=(*earlier, replace(run, exit=ended)))
@@ -281,6 +295,16 @@ class PodSupervisor:
         if back_off(self._record.of(name).runs) and self._decide().wake_at:
             text = f"Back-off restarting failed container {name} in pod {title_of(self.pod)}"
             self._tell("Warning", "BackOff", text, name)
+
+    async def _wait(self, attempt: Attempt) -> Exit:
+        while True:
+            try:
+                return await self._node.runtime.wait(attempt)
+            except (
+                OSError
+            ) as problem:  # a full disk, too many open files: what happened is still there to be read
+                logger.warning("the end of %s cannot be read, trying again: %s", attempt, problem)
+                await anyio.sleep(RETRY.total_seconds())
 
     async def _stop(self, name: str, grace: float, scope: anyio.CancelScope) -> None:
         latest = self._record.of(name).latest

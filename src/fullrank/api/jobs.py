@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from fullrank.api.meta import Json
 
 RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
 CleanPodPolicy = Literal["None", "Running", "All"]
 State = Literal["Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed"]
+Indexes: TypeAlias = Mapping[str, frozenset[int]]  # members, by role
+
+RESTART_SCOPE = "fullrank.dev/restart-scope"  # an annotation on a job: `gang` replaces all members at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,9 @@ class Role:
     replicas: int
     restart_policy: RestartPolicy
     template: Json
+    restart_limit: int | None = (
+        None  # how often failed members of this role are replaced; None: no limit of its own
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +34,12 @@ class RunPolicy:
     keeps_pods_on_purpose: bool = False  # the manifest itself says that nothing is to be cleaned up
     ttl_after_finished: int | None = None
     deadline: int | None = None
-    backoff_limit: int | None = None
+    backoff_limit: int | None = None  # more restarts than this fail the job
     suspend: bool = False
     queue: str = ""
     priority_class: str = ""
+    priority: int | None = None  # where a number says it instead of a class
+    restart_budget: int | None = None  # failed members are replaced this often; then their failure is final
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,12 @@ class JobStatus:
     states: frozenset[State] = frozenset()
     started_at: datetime | None = None
     completed_at: datetime | None = None
-    restarts: int = 0  # members replaced so far; every one counts against the back-off limit
+    restarts: int = 0  # so far; every one counts against the back-off limit
+    role_restarts: Mapping[str, int] = field(default_factory=dict)  # where roles have limits of their own
     counts: Mapping[str, Counts] = field(default_factory=dict)
+    completed: Indexes = field(default_factory=dict)  # members that succeeded: whatever becomes of their pods
+    started: Indexes = field(default_factory=dict)  # members that may not simply be started once more
+    replaced: frozenset[str] = frozenset()  # uids of failed pods that were counted and are on their way out
 
     @property
     def finished(self) -> bool:
@@ -71,12 +83,21 @@ class TrainingJob:
     options: Json = field(default_factory=dict)  # what only this kind has: elasticPolicy, slotsPerWorker, …
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    ports: Mapping[str, int] = field(
-        default_factory=dict
-    )  # member's name → the port it was given on this machine
+    ports: Mapping[str, int] = field(default_factory=dict)  # pod's name → the port it has on this machine
+    stem: str = ""  # what members' names begin with, where it is not the job's own name
     status: JobStatus = JobStatus()
     terminating: bool = False
     managed_elsewhere: bool = False  # another controller runs it: we leave it alone
+
+    @property
+    def restarts_as_one(self) -> bool:
+        """Whether a failed member takes all others with it into a new attempt."""
+        return self.annotations.get(RESTART_SCOPE) == "gang"
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt of a job that restarts as one this is, counted from 1."""
+        return self.status.restarts + 1
 
     def role(self, name: str) -> Role | None:
         return next((role for role in self.roles if role.name == name), None)

@@ -48,10 +48,8 @@ def _what_is_wrong(error: yaml.YAMLError) -> str:
 def _check(one: Any, source: str, number: int) -> None:
     if not isinstance(one, dict):
         raise BadRequest(f"{source}: document {number} is not an object but {type(one).__name__}")
-    nodes = 0
-    for depth, value in _nodes(one):
-        nodes += 1
-        if nodes > MOST_NODES or depth > DEEPEST:
+    for count, (depth, value) in enumerate(_nodes(one)):
+        if count > MOST_NODES or depth > DEEPEST:
             raise BadRequest(f"{source}: document {number} is too large once its aliases are written out")
         if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
             odd = next(key for key in value if not isinstance(key, str))

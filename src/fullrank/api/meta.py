@@ -1,4 +1,7 @@
-"""The parts every object has: names, owners, times. Objects travel as plain JSON, so that fields we never heard of survive."""
+"""The parts every object has: names, owners, times.
+
+Objects travel as plain JSON, so that fields we never heard of survive.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A printer column: a header and the JSONPath (or, for core kinds, the reader in `controlplane.tables`) behind it."""
+    """A printer column: a header, and the JSONPath (for core kinds, the reader in `tables`) behind it."""
 
     name: str
     path: str

@@ -11,10 +11,13 @@ from fullrank.errors import FullrankError
 COMMANDS = {
     "run": "Submit jobs and watch them to their end.",
     "logs": "Show what a job's members wrote.",
+    "validate": "Check manifests without a server.",
     "up": "Bring the embedded control plane up.",
     "down": "Stop it, and the pods it runs.",
     "status": "Tell whether it runs, and where.",
     "kubeconfig": "Print the path of its kubeconfig.",
+    "operator": "Look after jobs on a Kubernetes cluster.",
+    "install": "Print what a Kubernetes cluster needs to run jobs.",
 }
 
 

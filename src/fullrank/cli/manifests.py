@@ -27,7 +27,11 @@ class Manifest:
 
 def read_manifests(files: tuple[str, ...], namespace: str) -> list[Manifest]:
     """Everything in the files (`-` is standard input); objects that name no namespace get the given one."""
-    return [_manifest(file, one, namespace) for file in files for one in documents(_text(file), file)]
+    return [manifest_of(file, one, namespace) for file in files for one in documents_in(file)]
+
+
+def documents_in(file: str) -> list[Json]:
+    return documents(_text(file), file)
 
 
 def _text(file: str) -> str:
@@ -39,7 +43,7 @@ def _text(file: str) -> str:
         raise BadRequest(f"{file}: is not a text file") from error
 
 
-def _manifest(file: str, obj: Json, namespace: str) -> Manifest:
+def manifest_of(file: str, obj: Json, namespace: str) -> Manifest:
     version, word = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     kind = SCHEME.named(version, word)
     if kind is None:

@@ -1,7 +1,8 @@
 """The seam to any Kubernetes-shaped API: what every part may ask of it, and nothing more.
 
-Two implementations: `controlplane.local` (straight into the embedded store) and `client.http` (ours or a real cluster,
-over the wire). The contract suite runs over both and over a real kube-apiserver; what it does not say, nobody may rely on.
+Two implementations: `controlplane.local` (straight into the embedded store) and `client.http` (ours or a real
+cluster, over the wire). The contract suite runs over both and over a real kube-apiserver; what it does not say, nobody
+may rely on.
 """
 
 from collections.abc import AsyncIterator
@@ -67,7 +68,7 @@ class Reader(Protocol):
     def watch(
         self, kind: Kind, namespace: str = "", *, since: str, labels: str = "", fields: str = ""
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Every change after `since`, in order, none twice. Gone when `since` is too old; ends when the server says so."""
+        """Every change after `since`, in order, none twice; Gone when `since` is too old. May end: then watch again."""
 
 
 class Writer(Protocol):
@@ -75,15 +76,15 @@ class Writer(Protocol):
         """The stored object, or AlreadyExists, Invalid, Forbidden, NotFound (no such namespace)."""
 
     async def replace(self, kind: Kind, obj: Json, *, subresource: str = "") -> Json:
-        """Writes the whole object (or its `status`). A resourceVersion in it makes this a compare-and-set: else Conflict."""
+        """Writes the whole object (or its `status`); with a resourceVersion in it, only if that is current."""
 
     async def patch(
         self,
         key: Key,
         patch: Json | list[Json],
         *,
-        type: PatchType = "merge",
-        subresource: str = "",  # noqa: A002
+        type: PatchType = "merge",  # noqa: A002
+        subresource: str = "",
     ) -> Json:
         """Changes the named fields. A resourceVersion in a merge patch makes it a compare-and-set."""
 

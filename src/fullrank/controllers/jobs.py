@@ -12,6 +12,7 @@ from functools import partial
 import anyio
 import msgspec
 
+from fullrank.api.annotations import PORTS, STOP
 from fullrank.api.meta import (
     Json,
     controller_of,
@@ -31,7 +32,6 @@ from fullrank.controllers.lookout import Lookout
 from fullrank.controllers.ports import PortBook
 from fullrank.controllers.workqueue import WorkQueue
 from fullrank.dialects.contract import JobKind
-from fullrank.dialects.kubeflow import PORTS
 from fullrank.errors import AlreadyExists, Cause, Conflict, FullrankError, NotFound
 from fullrank.planning.desired import overwrites_restart_policy, pod_for, service_for
 from fullrank.planning.plan import (
@@ -49,7 +49,6 @@ from fullrank.planning.scene import Scene, scene_of
 
 log = logging.getLogger(__name__)
 
-STOP = "fullrank.dev/stop"
 AT_ONCE = 16  # requests on the way for one job
 
 

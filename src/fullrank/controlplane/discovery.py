@@ -37,6 +37,7 @@ class Part:
 
 PARTS = {
     "status": Part(("get", "patch", "update")),
+    "finalize": Part(("update",)),
     "log": Part(("get",)),
     "binding": Part(("create",), "Binding"),
     "exec": Part(("create", "get"), "PodExecOptions"),

@@ -63,6 +63,8 @@ def merged(kind: Kind, new: Json, old: Json, subresource: str) -> Json:
             asked = _with_part(new, "spec", old) if kind == NAMESPACE else new
             return _with_part(asked, "status", old) if "status" in kind.subresources else asked
         case "status":
+            if not isinstance(new.get("status"), dict | None):
+                raise BadRequest(f'{kind.kind} "{name_of(new)}": status must be an object')
             metadata = old["metadata"] if kind.is_custom else new["metadata"]
             return _with_part({**old, "metadata": metadata}, "status", new)
         case "finalize":

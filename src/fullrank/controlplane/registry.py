@@ -4,7 +4,8 @@ Between reading the latest state of an object and staging its successor nothing 
 compare-and-set that cannot lose. Objects that come out are shared with the store: nobody may change them.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -131,13 +132,16 @@ class Registry:
 
     async def create(self, kind: Kind, obj: Json, *, namespace: str = "", dry_run: bool = False) -> Json:
         """Stores a new object; a namespace comes with what is in every namespace, in the same commit."""
-        place, born = self._prepared(kind, obj, namespace)
+        wanted = meta.shaped(kind, obj)
+        home = (namespace_of(wanted) or namespace) if kind.namespaced else ""
+        async with self._settling(Place(kind.group_resource, home, name_of(wanted))):
+            place, born = self._prepared(kind, wanted, namespace)
         if dry_run:
             return born
         staged = self.store.put(place, born, expected=0)
         if kind == NAMESPACE:
             for other, furnishing in furnishings(place.name, self._root_ca):
-                self.store.put(*self._prepared(other, furnishing, place.name))
+                self.store.put(*self._prepared(other, meta.shaped(other, furnishing), place.name))
         return (await staged).obj
 
     async def replace(self, key: Key, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
@@ -178,8 +182,9 @@ class Registry:
         self, key: Key, change: Callable[[Json], Json], *, subresource: str = "", dry_run: bool = False
     ) -> Json:
         """Replaces an object by what `change` makes of it. `change` must leave its argument as it is."""
-        current = self._latest(key)
-        new = self._successor(key, change(current.obj), current.obj, subresource)
+        async with self._settling(_place(key)):
+            current = self._latest(key)
+            new = self._successor(key, change(current.obj), current.obj, subresource)
         if dry_run:
             return new
         if new == current.obj:
@@ -200,8 +205,9 @@ class Registry:
         dry_run: bool = False,
     ) -> Deletion:
         """Removes an object, or marks it as leaving while finalizers or a running pod hold it."""
-        current = self._latest(key)
-        _check_preconditions(key, current.obj, preconditions)
+        async with self._settling(_place(key)):
+            current = self._latest(key)
+            _check_preconditions(key, current.obj, preconditions)
         if key.kind == NAMESPACE and key.name in IMMORTAL_NAMESPACES:
             raise Forbidden(
                 f"{meta.named(key.kind, key.name)} is forbidden: this namespace may not be deleted"
@@ -281,6 +287,15 @@ class Registry:
 
     # --- what a write makes of an object ---
 
+    @asynccontextmanager
+    async def _settling(self, place: Place) -> AsyncIterator[None]:
+        """A refusal may rest on a write that is only staged: it is told when its reason is on disk and can be read."""
+        try:
+            yield
+        except FullrankError:
+            await self.store.settled(place)
+            raise
+
     def _latest(self, key: Key) -> Record:
         record = self.store.latest(_place(key))
         if record is None:
@@ -289,7 +304,7 @@ class Registry:
 
     def _prepared(self, kind: Kind, obj: Json, namespace: str) -> tuple[Place, Json]:
         """A new object as it will be stored, and where; every reason to refuse it has been looked at."""
-        fresh = self._newborn(kind, meta.shaped(kind, obj), namespace)
+        fresh = self._newborn(kind, obj, namespace)
         for _ in range(8):  # a generated name may be taken: draw again
             born = self._christened(kind, fresh)
             place = Place(kind.group_resource, namespace_of(born), name_of(born))

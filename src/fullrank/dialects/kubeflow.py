@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from fullrank.api.annotations import PORTS
 from fullrank.api.jobs import (
     CleanPodPolicy,
     Counts,
@@ -36,7 +37,6 @@ from fullrank.errors import Cause
 from fullrank.frameworks.contract import Framework, Gang, Member, Refusals
 
 LABEL = "training.kubeflow.org/"
-PORTS = "fullrank.dev/ports"
 RESTART_POLICIES: Mapping[str, RestartPolicy] = {
     "Always": "Always", "OnFailure": "OnFailure", "Never": "Never", "ExitCode": "ExitCode",
 }  # fmt: skip
@@ -328,7 +328,7 @@ def _name_complaints(framework: Framework, obj: Json) -> Iterator[Cause]:
     name = gang.job.name
     if not name:
         return  # it will be generated
-    for problem in label_name_1035(name) if framework.services else ():
+    for problem in label_name_1035(name) if framework.services(gang.job) else ():
         yield Cause("metadata.name", framework.refusals.name.format(name=name, problem=problem))
     longest = max((gang.name(Member(one.name, one.replicas - 1)) for one in gang.roles), key=len, default="")
     if (excess := len(longest) - LONGEST_NAME) > 0 and len(name) <= LONGEST_NAME:

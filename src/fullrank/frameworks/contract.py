@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from fullrank.api.jobs import RestartPolicy, Role, TrainingJob
 from fullrank.api.meta import Json
@@ -19,8 +19,7 @@ from fullrank.errors import Cause
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Member:
+class Member(NamedTuple):
     """One seat of a job: the n-th replica of a role."""
 
     role: str
@@ -96,7 +95,20 @@ class Refusals:
     main: str = "Required value: must have at least one container with name {name}"  # "": any name will do
 
 
-Done = Mapping[Member, datetime]  # the members that have succeeded, and when
+Done = Mapping[Member, datetime]  # the members that have succeeded (or failed for good), and when
+
+
+@dataclass(frozen=True, slots=True)
+class Doom:
+    """That a job has failed: when, through whom and, where the framework has words for it, why."""
+
+    at: datetime
+    member: Member
+    why: str = ""
+
+
+def stem_of(job: TrainingJob) -> str:
+    return job.stem or job.name
 
 
 def leads(gang: "Gang", member: Member) -> bool:
@@ -117,10 +129,24 @@ def everyone(gang: "Gang") -> tuple[Member, ...]:
 
 def leaders_done(gang: "Gang", done: Done) -> datetime | None:
     """When the last leading member succeeded; None while one has not."""
-    leading = [member for member in gang.members if member.role in gang.leading_roles]
-    if any(member not in done for member in leading):
+    if any(member not in done for member in gang.leading):
         return None
-    return max((done[member] for member in leading), default=gang.job.created_at)
+    return max((done[member] for member in gang.leading), default=gang.job.created_at)
+
+
+def first_failure(gang: "Gang", failed: Done) -> Doom | None:
+    """The first failure that the job does not tolerate."""
+    fatal = [member for member in failed if not gang.framework.tolerates(gang, member)]
+    first = min(fatal, key=lambda member: (failed[member], gang.rank(member)), default=None)
+    return Doom(failed[first], first) if first else None
+
+
+def each_has_one(_job: TrainingJob) -> bool:
+    return True
+
+
+def none_has_one(_job: TrainingJob) -> bool:
+    return False
 
 
 def none_may_fail(_gang: "Gang", _member: Member) -> bool:
@@ -155,7 +181,8 @@ class Framework:
     restart_policy: RestartPolicy = "Never"
     replicas: Mapping[str, int] = field(default_factory=dict)  # of roles that leave them out; 1 elsewhere
     unnumbered: tuple[str, ...] = ()  # roles of a single member, whose name has no index
-    services: bool = True  # each member has one, with the framework's port
+    services: Callable[[TrainingJob], bool] = each_has_one  # whether each member has one, with the framework's port
+    service_stem: Callable[[TrainingJob], str] = stem_of  # what their names begin with
     env_goes_to: Literal["every container", "main container", "first container"] = "every container"
     listeners: Callable[["Gang"], tuple[Member, ...]] = (
         leader_alone  # who opens a port that a machine has once
@@ -166,6 +193,7 @@ class Framework:
     master_role: Callable[["Gang", Member], bool] = leads
     finished_at: Callable[["Gang", Done], datetime | None] = leaders_done
     tolerates: Callable[["Gang", Member], bool] = none_may_fail  # the job goes on without this one
+    doomed: Callable[["Gang", Done], Doom | None] = first_failure  # by the members that failed for good
     words: Callable[[TrainingJob], Words] = plain_words
     companions: Callable[["Gang", Collection[Member]], tuple[Companion, ...]] = no_companions
     companion_kinds: tuple[Kind, ...] = ()
@@ -199,7 +227,19 @@ class Gang:
     @property
     def served(self) -> tuple[Member, ...]:
         """The members that have a service in front of them."""
-        return self.members if self.framework.services else ()
+        return self.members if self.framework.services(self.job) else ()
+
+    @cached_property
+    def due(self) -> tuple[Member, ...]:
+        """The members whose work is not done: each of them ought to have a pod."""
+        completed = self.job.status.completed
+        if not completed:
+            return self.members
+        return tuple(one for one in self.members if one.index not in completed.get(one.role, ()))
+
+    @cached_property
+    def leading(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.role in self.leading_roles)
 
     @cached_property
     def size(self) -> int:
@@ -239,14 +279,21 @@ class Gang:
         return self._first_rank[member.role] + member.index
 
     def name(self, member: Member) -> str:
-        """The name of the member's pod and of the service in front of it."""
-        role = f"{self.job.name}-{member.role.lower()}"
+        """The name of the member's pod."""
+        return self._named(stem_of(self.job), member)
+
+    def service(self, member: Member) -> str:
+        """The name of the service in front of it, by which others find it: nearly always the pod's own."""
+        return self._named(self.framework.service_stem(self.job), member)
+
+    def _named(self, stem: str, member: Member) -> str:
+        role = f"{stem}-{member.role.lower()}"
         return role if member.role in self.framework.unnumbered else f"{role}-{member.index}"
 
     def host(self, member: Member) -> str:
         """The member's name as one of another namespace would write it."""
         domain = f".{self.domain}" if self.domain else ""
-        return f"{self.name(member)}.{self.job.namespace}.svc{domain}"
+        return f"{self.service(member)}.{self.job.namespace}.svc{domain}"
 
     def declared_port(self, member: Member) -> int:
         """The port the manifest names, or the framework's own."""

@@ -12,7 +12,16 @@ from fullrank.api.meta import Json
 from fullrank.api.schema import integer, string
 from fullrank.api.scheme import CONFIG_MAP, ROLE, ROLE_BINDING, SERVICE_ACCOUNT
 from fullrank.errors import Cause
-from fullrank.frameworks.contract import Companion, Framework, Gang, Member, Refusals, Wiring, env
+from fullrank.frameworks.contract import (
+    Companion,
+    Framework,
+    Gang,
+    Member,
+    Refusals,
+    Wiring,
+    env,
+    none_has_one,
+)
 
 LAUNCHER = Member("Launcher", 0)
 REPLICAS = "mpiReplicaSpecs"
@@ -184,7 +193,7 @@ MPI = Framework(
     leading=(("Launcher",),),
     replicas={"Worker": 0},
     unnumbered=("Launcher",),
-    services=False,
+    services=none_has_one,
     env_goes_to="first container",
     listeners=lambda _gang: (),
     columns=("Age", "State"),

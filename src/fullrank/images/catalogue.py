@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from fullrank.api.annotations import ENVIRONMENT
 from fullrank.images.entries import Complaint, Entry, File, read_entry
 from fullrank.images.environments import Environments, ImageFailed, Progress, is_whole
 
@@ -19,7 +20,6 @@ __all__ = ["Image", "ImageFailed", "Images", "Progress"]
 
 logger = logging.getLogger(__name__)
 
-ENVIRONMENT = "fullrank.dev/environment"
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 BUILTIN = Path(__file__).parent / "builtin"
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

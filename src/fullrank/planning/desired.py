@@ -34,7 +34,7 @@ def service_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> J
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _identity(gang, gang.name(member), owner) | {"labels": selector},
+        "metadata": _identity(gang, gang.service(member), owner) | {"labels": selector},
         "spec": {
             "clusterIP": "None",
             "selector": selector,
@@ -88,7 +88,7 @@ def _template(gang: Gang, member: Member) -> Json:
     """A copy of the member's template that declares the port it listens on, under the number it has on this machine."""
     framework = gang.framework
     template: Json = deepcopy(_role(gang, member).template)
-    if not framework.services:
+    if not framework.services(gang.job):
         return template
     main = main_container(template, framework)
     ports: list[Json] = main.get("ports") or []

@@ -30,13 +30,9 @@ def unshare(flags: int) -> None:
     _check(_libc.unshare(flags), "unshare")
 
 
-def join(namespace: str) -> None:
-    """Enters the namespace behind a file of /proc/PID/ns."""
-    handle = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _check(_libc.setns(handle, 0), namespace)
-    finally:
-        os.close(handle)
+def join(namespace: int) -> None:
+    """Enters the namespace behind an open file of /proc/PID/ns."""
+    _check(_libc.setns(namespace, 0), "setns")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:

@@ -239,7 +239,7 @@ def _become(
     os.makedirs(launch["working_dir"], exist_ok=True)
     os.chdir(launch["working_dir"])
     if level == "root" or (level == "none" and os.getuid() == 0):
-        _become_user(launch["user"], launch["group"])
+        become_user(launch["user"], launch["group"])
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
@@ -248,7 +248,7 @@ def _become(
     execute(launch["argv"], launch["env"], reporter)
 
 
-def _become_user(user: int | None, group: int | None) -> None:
+def become_user(user: int | None, group: int | None) -> None:
     if group is not None or user is not None:
         os.setgroups([group or 0])
         os.setgid(group or 0)

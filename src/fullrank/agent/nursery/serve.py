@@ -3,6 +3,7 @@
 import _socket
 import array
 import gc
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,9 @@ from typing import NoReturn
 
 from . import kernel, roots
 from .parent import FURNISH, enter_pids, tend
+from .visitor import visit
+
+LONGEST_REQUEST = 1 << 17
 
 
 def serve(home: str, levels: list[str]) -> NoReturn:
@@ -22,19 +26,24 @@ def serve(home: str, levels: list[str]) -> NoReturn:
     gc.disable()
     gc.freeze()  # a collection in a parent would copy every page that it now shares with us
     while True:
-        folder, ancillary, _, _ = gate.recvmsg(4096, _socket.CMSG_SPACE(4))
-        if not folder:
+        request, ancillary, _, _ = gate.recvmsg(LONGEST_REQUEST, _socket.CMSG_SPACE(4 * 4))
+        if not request:
             os._exit(0)
-        alive = array.array("i")
+        ends = array.array("i")
         for _, _, packed in ancillary:
-            alive.frombytes(packed)
+            ends.frombytes(packed)
         if os.fork() == 0:
             gate.close()
             for stream in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), stream)
-            os.set_inheritable(alive[0], False)
-            tend(os.fsdecode(folder), alive[0], level)
-        os.close(alive[0])
+            for end in ends:
+                os.set_inheritable(end, False)
+            asked = json.loads(request)
+            if "argv" in asked:
+                visit(asked["folder"], asked["argv"], list(ends[:3]), ends[3], level)
+            tend(asked["folder"], ends[0], level)
+        for end in ends:
+            os.close(end)
 
 
 def find_isolation(stage: str, levels: list[str]) -> str:

@@ -1,0 +1,8 @@
+"""What Fullrank itself writes on objects, or reads there: each name once, with what it means."""
+
+ENVIRONMENT = "fullrank.dev/environment"  # on a job: run in this named environment, whatever the image
+PORTS = "fullrank.dev/ports"  # on a job, by us: members that could not have the port their manifest names
+RESTART_SCOPE = (
+    "fullrank.dev/restart-scope"  # on a job: `gang` makes a restart replace all members as one attempt
+)
+STOP = "fullrank.dev/stop"  # on a pod, by us: end its processes but keep the object; the value says why

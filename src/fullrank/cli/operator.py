@@ -1,0 +1,56 @@
+"""`fullrank operator`: the controllers on a Kubernetes cluster."""
+
+import logging
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import click
+
+from fullrank.client import kubeconfig
+from fullrank.client.kubeconfig import Connection
+from fullrank.operator import Operator
+
+
+@click.command()
+@click.option(
+    "--kubeconfig", "file", type=click.Path(path_type=Path, dir_okay=False), help="How to reach the cluster."
+)
+@click.option("--context", default="", help="Which of the kubeconfig's contexts.  [default: the current one]")
+@click.option("-n", "--namespace", default="", help="Look after one namespace.  [default: all]")
+@click.option(
+    "--cluster-domain", default="", help="Write names of TensorFlow's members out with this domain."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log every step.")
+def command(file: Path | None, context: str, namespace: str, cluster_domain: str, verbose: bool) -> None:
+    """Look after jobs on a Kubernetes cluster.
+
+    Inside a cluster it uses its pod's account; elsewhere, or with --kubeconfig or $KUBECONFIG, a kubeconfig.
+    """
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    anyio.run(_serve, Operator(_connection(file, context), namespace, cluster_domain))
+
+
+def _connection(file: Path | None, context: str) -> Connection:
+    named = file is not None or context or os.environ.get("KUBECONFIG")
+    if not named and (connection := kubeconfig.in_cluster(os.environ)):
+        return connection
+    return kubeconfig.load([file] if file else kubeconfig.paths_from(os.environ), context)
+
+
+async def _serve(operator: Operator) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with anyio.create_task_group() as tasks:
+
+            async def serve() -> None:
+                async with operator.running():
+                    await anyio.sleep_forever()
+
+            tasks.start_soon(serve)
+            async for _ in signals:
+                tasks.cancel_scope.cancel()
+                break

@@ -1,0 +1,156 @@
+"""A whole Kubernetes with pretended nodes, and the operators that are tried on it, each for as long as a test needs it."""
+
+import base64
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from fullrank.api.meta import Json
+from fullrank.client import kubeconfig
+from fullrank.client.kubeconfig import Connection
+from fullrank.dialects.registry import JOB_KINDS
+from fullrank.install import manifests
+from tests.contract.kubernetes import free_ports, kubernetes, started
+
+STAGES = Path(__file__).with_name("pretended.yaml")
+PATIENCE = 60.0
+ROOM = {"cpu": "1000", "memory": "4Ti", "pods": "5000", "ephemeral-storage": "4Ti", "nvidia.com/gpu": "64"}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """How to reach it, as a client and with kubectl."""
+
+    connection: Connection
+    config: Path
+    binaries: Path
+    folder: Path
+
+    def kubectl(self, *words: str, documents: list[Json] | None = None) -> str:
+        text = None if documents is None else yaml.safe_dump_all(documents)
+        argv = [str(self.binaries / "kubectl"), "--kubeconfig", str(self.config), *words]
+        answer = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+        assert answer.returncode == 0, f"kubectl {' '.join(words)}: {answer.stderr}"
+        return answer.stdout
+
+    def namespace(self, name: str) -> str:
+        self.kubectl("create", "namespace", name)
+        return name
+
+
+@contextmanager
+def cluster(binaries: Path, folder: Path, *, nodes: int = 4) -> Iterator[Cluster]:
+    """A control plane whose pods are scheduled, pretended to run, and collected with their owners."""
+    with ExitStack() as stack:
+        connection = stack.enter_context(kubernetes(binaries, folder))
+        config = folder / "admin.kubeconfig"
+        kubeconfig.write(config, connection, "admin")
+        one = Cluster(connection, config, binaries, folder)
+        busy = (f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0")
+        fast = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            stack.enter_context(started(folder / f"{name}.log", binaries / name, *busy, *fast))
+        stack.enter_context(
+            started(
+                folder / "kwok.log",
+                binaries / "kwok",
+                f"--kubeconfig={config}",
+                f"--config={STAGES}",
+                "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=pretended",
+                f"--server-address=127.0.0.1:{free_ports(1)[0]}",
+            )
+        )
+        _add_nodes(one, nodes)
+        yield one
+
+
+def _add_nodes(one: Cluster, count: int) -> None:
+    made = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"pretended-{index}", "annotations": {"kwok.x-k8s.io/node": "pretended"}},
+            "status": {"allocatable": ROOM, "capacity": ROOM},
+        }
+        for index in range(count)
+    ]
+    one.kubectl("apply", "-f", "-", documents=made)
+    one.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--subresource=status", "-f", "-", documents=made
+    )
+    one.kubectl("wait", "--for=condition=Ready", "node", "--all", f"--timeout={PATIENCE:.0f}s")
+
+
+def install(one: Cluster) -> None:
+    """Everything that `fullrank install` prints, as it is applied by those who read its help."""
+    documents = [*manifests(JOB_KINDS, image="fullrank:test", namespace="fullrank")]
+    one.kubectl("apply", "--server-side", "-f", "-", documents=documents)
+    one.kubectl("wait", "--for=condition=Established", "crd", "--all", f"--timeout={PATIENCE:.0f}s")
+
+
+@contextmanager
+def our_operator(one: Cluster, namespace: str = "", config: Path | None = None) -> Iterator[int]:
+    """Ours, as a process of its own; its pid."""
+    words = ("-m", "fullrank", "operator", f"--kubeconfig={config or one.config}", f"--namespace={namespace}")
+    log = one.folder / "fullrank.log"
+    with started(log, sys.executable, *words) as process:
+        _until(lambda: "looking after jobs" in log.read_text(), process, log)
+        yield process.pid
+
+
+@contextmanager
+def training_operator(one: Cluster, namespace: str) -> Iterator[int]:
+    """Kubeflow's, for the jobs of one namespace; its pid. Its webhooks are not registered, but it wants their papers."""
+    log, scratch = one.folder / "training-operator.log", one.folder / "training-operator"
+    certificates = scratch / "k8s-webhook-server" / "serving-certs"
+    certificates.mkdir(parents=True)
+    secret = "training-operator-webhook-cert"
+    one.kubectl("-n", namespace, "create", "secret", "generic", secret)
+    validator = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "validator.training-operator.kubeflow.org"},
+        "webhooks": [],
+    }
+    one.kubectl("apply", "-f", "-", documents=[validator])
+    metrics, health, webhooks = free_ports(3)
+    settings = {"KUBECONFIG": str(one.config), "MY_POD_NAMESPACE": namespace, "TMPDIR": str(scratch)}
+    with started(
+        log,
+        one.binaries / "training-operator.v1",
+        f"--namespace={namespace}",
+        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        f"--health-probe-bind-address=127.0.0.1:{health}",
+        f"--webhook-server-port={webhooks}",
+        env={**os.environ, **settings},
+    ) as process:
+
+        def papers() -> Mapping[str, str]:
+            return (
+                yaml.safe_load(one.kubectl("-n", namespace, "get", "secret", secret, "-o", "yaml")).get(
+                    "data"
+                )
+                or {}
+            )
+
+        _until(lambda: "tls.crt" in papers(), process, log)
+        for name, text in papers().items():
+            (certificates / name).write_bytes(base64.b64decode(text))
+        _until(lambda: log.read_text().count("Starting workers") >= 6, process, log)
+        yield process.pid
+
+
+def _until(true: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert process.poll() is None and time.monotonic() < deadline, (
+            f"it did not come up: {log.read_text()[-3000:]}"
+        )
+        time.sleep(0.1)
