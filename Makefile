@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix e2e sizes lock clean
+.PHONY: help run test check fix e2e bench sizes lock clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ fix: $(SET_UP)  ## Format the code and mend what can be mended
 
 e2e: $(SET_UP)  ## Only the end-to-end tests: real processes, real kubectl, real training
 	$(BIN)/pytest tests/e2e
+
+bench: $(SET_UP)  ## Measure: the home from outside, the planner
+	$(BIN)/python -m tests.bench.home
+	$(BIN)/python -m tests.bench.planner
 
 sizes: $(SET_UP)  ## How long files are: a guide, not a gate
 	@wc -l $$(git ls-files 'src/*.py') | sort -n | tail -25

@@ -1,8 +1,10 @@
 """The only place where everything is built and started: an embedded home, as long as somebody is in it."""
 
+import gc
 import logging
 import os
 import re
+import resource
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -32,6 +34,7 @@ from fullrank.controlplane.access import Access
 from fullrank.controlplane.admission import Admission
 from fullrank.controlplane.collector import Collector
 from fullrank.controlplane.local import LocalClient
+from fullrank.controlplane.namespaces import Namespaces
 from fullrank.controlplane.pki import Credentials as PkiCredentials
 from fullrank.controlplane.pki import credentials
 from fullrank.controlplane.questions import LogOptions
@@ -63,13 +66,12 @@ class Home:
 @asynccontextmanager
 async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
     """Brings up store, API, controllers and agent, in this order; on leaving they go in the opposite one."""
+    _prepare_process()
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         stack.enter_context(locked(settings.home))
         proof = credentials(settings.home / "pki", clock.now(), (settings.listen,))
         store = stack.enter_context(closing(Store(settings.home / "state.db")))
-        scheme = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
-        admission = Admission(JOB_KINDS)
         scheme = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
         admission = Admission(JOB_KINDS)
         registry = Registry(
@@ -82,27 +84,42 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
         address = await stack.enter_async_context(_listening(api, proof, settings))
         _write_kubeconfig(settings.home / "kubeconfig", address, proof)
         runtime = await stack.enter_async_context(ProcessRuntime(settings.home, clock))
+        home = Home(Running(os.getpid(), __version__, address))
+        stack.push_async_callback(_leave, home, runtime)
         images = Images(settings.home, environ=os.environ, strict=settings.images == "strict")
-        machine = Machine(node_name(socket.gethostname()), version=f"fullrank-{__version__}")
+        machine = Machine(node_name(socket.gethostname()), version=__version__)
         companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
         lookout = Lookout(client, JOB_KINDS, companions)
         await stack.enter_async_context(
             _running(
                 lookout.run,
                 Collector(client, scheme).run,
+                Namespaces(client, scheme, proof.ca.read_text()).run,
                 JobController(client, lookout, clock, PortBook(port_is_free)).run,
                 Binder(client, lookout, clock, cpu_overcommit=settings.cpu_overcommit).run,
                 NodeAgent(client, runtime, images, clock, home=settings.home, machine=machine).run,
             )
         )
-        home = Home(Running(os.getpid(), __version__, address))
         stack.enter_context(announced(settings.home, home.running))
-        try:
-            yield home
-        finally:
-            if home.stop_pods:
-                with anyio.CancelScope(shield=True):
-                    await stop_all_pods(runtime, GRACE)
+        yield home
+
+
+async def _leave(home: Home, runtime: ProcessRuntime) -> None:
+    """After the agent has gone, so that it starts nothing again that is being stopped."""
+    if home.stop_pods:
+        with anyio.CancelScope(shield=True):
+            await stop_all_pods(runtime, GRACE)
+
+
+def _prepare_process() -> None:
+    # Objects live long here and rarely in cycles: collecting as often as Python does by default would be felt in
+    # every hundredth write once there are thousands of them.
+    gc.set_threshold(100_000, 50, 1000)
+    # One descriptor for each container that runs, and one for each connection.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # What clients send is told to them; it is no event for the log.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
 
 
 @asynccontextmanager

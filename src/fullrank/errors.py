@@ -9,7 +9,8 @@
     ├── NotFound        nobody's       404  nothing to do in a reconcile    CLI: told, exit 1
     ├── NotAllowed      the caller's   405  a verb this object lacks
     ├── Conflict        a race         409  look again at once
-    │   └── AlreadyExists              409  somebody was first
+    │   ├── AlreadyExists              409  somebody was first
+    │   └── ApplyConflict              409  others own what was applied
     ├── Gone            time's         410  list again
     ├── Invalid         the caller's   422  condition, no retry             CLI: each path on a line, exit 2
     └── Unavailable     the world's    503  back off                        CLI: "cannot reach …", exit 3
@@ -82,6 +83,14 @@ class Conflict(FullrankError):
 
 class AlreadyExists(Conflict):
     code, reason = 409, "AlreadyExists"
+
+
+class ApplyConflict(Conflict):
+    """A configuration would change fields that others own: whose they are, one by one."""
+
+    def __init__(self, message: str, causes: Sequence[Cause]) -> None:
+        super().__init__(message)
+        self.causes = tuple(causes)
 
 
 class Gone(FullrankError):

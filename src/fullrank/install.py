@@ -37,16 +37,9 @@ def manifests(job_kinds: Iterable[JobKind], *, image: str, namespace: str) -> It
 
 
 def job_definition(job_kind: JobKind) -> Json:
-    """A job kind's definition, with what its schema alone cannot say: how it is scaled, and that its queue is fixed."""
+    """A job kind's definition, with what its schema alone cannot say: that its queue is fixed."""
     made = definition(job_kind.kind, job_kind.schema)
     (version,) = made["spec"]["versions"]
-    if "scale" in job_kind.kind.subresources:
-        workers = ".status.replicaStatuses.Worker"
-        version["subresources"]["scale"] = {
-            "specReplicasPath": f".spec.{job_kind.framework.replicas_field}.Worker.replicas",
-            "statusReplicasPath": f"{workers}.active",
-            "labelSelectorPath": f"{workers}.selector",
-        }
     place = ("spec", "runPolicy", "schedulingPolicy", "queue")
     if queue := _property(version["schema"]["openAPIV3Schema"], place):
         message = f"{'.'.join(place)} is immutable"

@@ -1,4 +1,4 @@
-"""A whole Kubernetes with pretended nodes, and the operators that are tried on it, each for as long as a test needs it."""
+"""A whole Kubernetes with pretended nodes, and the operators to be tried on it, each for as long as a test needs it."""
 
 import base64
 import os
@@ -21,7 +21,10 @@ from tests.contract.kubernetes import free_ports, kubernetes, started
 
 STAGES = Path(__file__).with_name("pretended.yaml")
 PATIENCE = 60.0
-ROOM = {"cpu": "1000", "memory": "4Ti", "pods": "5000", "ephemeral-storage": "4Ti", "nvidia.com/gpu": "64"}
+ROOM = {
+    "cpu": "1000", "memory": "4Ti", "pods": "5000", "ephemeral-storage": "4Ti", "nvidia.com/gpu": "64",
+    "nvidia.com/vgpu": "640", "nvidia.com/gpumem": "1000000", "nvidia.com/gpucores": "6400",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def our_operator(one: Cluster, namespace: str = "", config: Path | None = None) 
 
 @contextmanager
 def training_operator(one: Cluster, namespace: str) -> Iterator[int]:
-    """Kubeflow's, for the jobs of one namespace; its pid. Its webhooks are not registered, but it wants their papers."""
+    """Kubeflow's, for one namespace; its pid. Its webhooks are not registered, but it wants their papers."""
     log, scratch = one.folder / "training-operator.log", one.folder / "training-operator"
     certificates = scratch / "k8s-webhook-server" / "serving-certs"
     certificates.mkdir(parents=True)
@@ -150,7 +153,6 @@ def training_operator(one: Cluster, namespace: str) -> Iterator[int]:
 def _until(true: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while not true():
-        assert process.poll() is None and time.monotonic() < deadline, (
-            f"it did not come up: {log.read_text()[-3000:]}"
-        )
+        alive = process.poll() is None and time.monotonic() < deadline
+        assert alive, f"it did not come up: {log.read_text()[-3000:]}"
         time.sleep(0.1)

@@ -9,7 +9,7 @@ import anyio
 
 from tests.cluster.control_plane import Cluster, cluster, install, our_operator, training_operator
 from tests.contract.kubernetes import NEEDED, assets
-from tests.oracle.cases import CASES
+from tests.oracle.cases import CASES, Case
 from tests.oracle.compare import Difference
 from tests.oracle.expected import TABLE, tally, unexpected
 from tests.oracle.stage import OURS, THEIRS, stage
@@ -42,9 +42,9 @@ def main(words: list[str]) -> int:
     return 1 if wrong else 0
 
 
-async def _played(one: Cluster, chosen: dict[str, object]) -> list[Difference]:
+async def _played(one: Cluster, chosen: dict[str, Case]) -> list[Difference]:
     async with stage(one.connection) as both:
-        return await both.play_all(chosen.items())  # type: ignore[arg-type]
+        return await both.play_all(chosen.items())
 
 
 if __name__ == "__main__":

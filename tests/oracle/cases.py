@@ -201,9 +201,12 @@ def _policies() -> dict[str, Case]:
             limit, {"once": Restart(1, "worker-0"), "twice": Restart(1, "worker-1")}
         )
         cases[f"{kind}: backoffLimit -1"] = Case(usual(kind, backoffLimit=-1), {})
-        late = {"the time is over": Wait(4), "an edit": Edit({"metadata": {"labels": {"x": "y"}}})}
+        late: dict[str, Deed] = {
+            "the time is over": Wait(4),
+            "an edit": Edit({"metadata": {"labels": {"x": "y"}}}),
+        }
         cases[f"{kind}: activeDeadlineSeconds"] = Case(usual(kind, activeDeadlineSeconds=3), late)
-        gone = {"main exits 0": end(0, main_pod(kind)), "the time is over": Wait(4)}
+        gone: dict[str, Deed] = {"main exits 0": end(0, main_pod(kind)), "the time is over": Wait(4)}
         cases[f"{kind}: ttlSecondsAfterFinished"] = Case(usual(kind, ttlSecondsAfterFinished=3), gone)
         cases[f"{kind}: suspended, resumed, suspended, resumed"] = Case(
             usual(kind, suspend=True),
@@ -308,7 +311,7 @@ def _pytorch() -> dict[str, Case]:
         _sidecar(env=[{"name": "B", "value": "c"}]),
     ]
     spec: Json = {
-        "containers": full, "initContainers": [{"name": "first", "image": "init:1"}], 
+        "containers": full, "initContainers": [{"name": "first", "image": "init:1"}],
         "tolerations": [{"key": "gpu", "operator": "Exists"}], "volumes": [{"name": "v", "emptyDir": {}}],
         "restartPolicy": "Always", "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 5,
     }  # fmt: skip

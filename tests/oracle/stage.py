@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from fullrank.api.meta import Json, name_of, namespace_of, uid_of
+from fullrank.api.meta import Json, name_of
 from fullrank.api.scheme import CONFIG_MAP, EVENT, POD, SERVICE, SERVICE_ACCOUNT, Kind
 from fullrank.client.cache import Cache
 from fullrank.client.http import HttpClient
@@ -97,8 +97,8 @@ class Side:
             return  # cleaned up already
 
     async def settled(self, job: str) -> None:
-        while anyio.current_time() < self.changed.get(job, 0.0) + QUIET:
-            await anyio.sleep(0.1)
+        while (left := self.changed.get(job, 0.0) + QUIET - anyio.current_time()) > 0:
+            await anyio.sleep(left)
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Stage:
             await side.client.create(kind, _placed(case.manifest, side.namespace, name))
         found = []
         steps: Iterable[tuple[str, Deed]] = (("created", Wait(0)), *case.steps.items())
-        last = (*case.steps, "created")[-1] if not case.steps else list(case.steps)[-1]
+        last = ("created", *case.steps)[-1]
         for step, deed in steps:
             async with anyio.create_task_group() as tasks:
                 for side in (self.theirs, self.ours):

@@ -41,6 +41,7 @@ def launch_of(
         user=user,
         group=group,
         mounts=files + mounts,
+        folders=image.folders,
         names=places.names(namespace_of(pod)),
         addresses=addresses,
     )

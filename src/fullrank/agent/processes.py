@@ -269,6 +269,7 @@ def _prepare(folder: Path, launch: Launch) -> None:
     _write_record(folder / "launch.json", {
         "argv": list(launch.argv), "env": dict(launch.env), "log": str(launch.log), "hostname": launch.hostname,
         "working_dir": launch.working_dir, "user": launch.user, "group": launch.group, "mounts": mounts,
+        "folders": [str(folder) for folder in launch.folders],
         "names": str(launch.names) if launch.names else None,
     })  # fmt: skip
 

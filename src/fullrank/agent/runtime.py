@@ -39,6 +39,7 @@ class Launch:
     user: int | None = None
     group: int | None = None
     mounts: tuple[Mount, ...] = ()
+    folders: tuple[Path, ...] = ()  # of this machine, seen where they are by whomever the program runs as
     names: Path | None = None  # a folder with a `hosts` file that follows the namespace's services
     addresses: Mapping[str, str] = field(
         default_factory=dict

@@ -1,5 +1,8 @@
 """What Fullrank itself writes on objects, or reads there: each name once, with what it means."""
 
+ATTEMPT = (
+    "fullrank.dev/attempt"  # a label, on pods of a job that restarts as one: which attempt they belong to
+)
 ENVIRONMENT = "fullrank.dev/environment"  # on a job: run in this named environment, whatever the image
 PORTS = "fullrank.dev/ports"  # on a job, by us: members that could not have the port their manifest names
 RESTART_SCOPE = (

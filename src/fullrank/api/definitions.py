@@ -51,4 +51,10 @@ def _version(kind: Kind, schema: Schema) -> Json:
         ]
     if "status" in kind.subresources:
         version["subresources"] = {"status": {}}
+    if kind.scale is not None:
+        version["subresources"]["scale"] = {
+            "specReplicasPath": kind.scale.replicas,
+            "statusReplicasPath": kind.scale.observed,
+            "labelSelectorPath": kind.scale.selector,
+        }
     return version

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from fullrank.api.annotations import RESTART_SCOPE
 from fullrank.api.meta import Json
 
 RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
 CleanPodPolicy = Literal["None", "Running", "All"]
 State = Literal["Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed"]
 Indexes: TypeAlias = Mapping[str, frozenset[int]]  # members, by role
-
-RESTART_SCOPE = "fullrank.dev/restart-scope"  # an annotation on a job: `gang` replaces all members at once
 
 
 @dataclass(frozen=True, slots=True)

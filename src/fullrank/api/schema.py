@@ -41,6 +41,7 @@ class Schema:
     minimum: int | None = None
     default: Any = None
     preserve_unknown: bool = False
+    atomic: bool = False  # an object that is applied as a whole or not at all
     list_type: Literal["", "atomic", "set", "map"] = ""
     list_keys: tuple[str, ...] = ()
     merge_key: str = ""  # how a strategic merge patch pairs the elements of a list
@@ -335,6 +336,7 @@ def _openapi(schema: Schema, components: Json | None) -> Json:
         "required": list(schema.required),
         **inner,
         "x-kubernetes-preserve-unknown-fields": schema.preserve_unknown or schema.type == "any",
+        "x-kubernetes-map-type": "atomic" if schema.atomic else "",
         **_list_words(schema, pairing=components is not None),
     }
     said = {word: value for word, value in words.items() if value}

@@ -15,6 +15,15 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Where the `scale` subresource finds its numbers: the dotted paths a CustomResourceDefinition names."""
+
+    replicas: str
+    observed: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of object, as discovery names it."""
 
@@ -27,6 +36,7 @@ class Kind:
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     columns: tuple[Column, ...] = field(default=(), compare=False)
+    scale: Scale | None = field(default=None, compare=False)
 
     @property
     def singular(self) -> str:
@@ -85,7 +95,11 @@ CLAIM = Kind(
     short_names=("pvc",),
     subresources=("status",),
 )
+POD_TEMPLATE = Kind("", "v1", "PodTemplate", "podtemplates")
 EVENT = Kind("", "v1", "Event", "events", short_names=("ev",))
+REGARDING_EVENT = Kind(  # the same events, in the words of the newer API
+    "events.k8s.io", "v1", "Event", "events", short_names=("ev",)
+)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 PRIORITY_CLASS = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short_names=("pc",)
@@ -99,7 +113,8 @@ AUTOSCALER = Kind(
 )
 
 CORE_KINDS = (
-    NAMESPACE, NODE, POD, SERVICE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, CLAIM, EVENT, LEASE, PRIORITY_CLASS,
+    NAMESPACE, NODE, POD, SERVICE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, CLAIM, POD_TEMPLATE, EVENT, REGARDING_EVENT,
+    LEASE, PRIORITY_CLASS,
 )  # fmt: skip
 
 

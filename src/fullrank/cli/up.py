@@ -12,7 +12,6 @@ import anyio
 import click
 
 from fullrank.cli.options import settings_from, with_settings
-from fullrank.daemon import embedded_home
 from fullrank.errors import Conflict, Unavailable
 from fullrank.home import Running, find_running
 from fullrank.settings import Settings
@@ -42,6 +41,8 @@ def command(detach: bool, verbose: bool, **flags: Any) -> None:
 
 
 async def _serve(settings: Settings) -> None:
+    from fullrank.daemon import embedded_home  # half a second that `up --detach` need not spend twice
+
     async with embedded_home(settings) as home:
         _greet(settings, home.running)
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

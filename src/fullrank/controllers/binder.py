@@ -85,7 +85,7 @@ class Binder:
         job_kind = self._lookout.job_kinds[(key.kind.api_version, key.kind.kind)]
         pods = self._lookout.pods.owned_by(uid_of(job))
         present = {job_kind.dialect.member(job_kind.framework, pod) for pod in pods}
-        members = job_kind.gang(job_kind.read(job)).members
+        members = job_kind.gang(job_kind.read(job)).due
         complete = all(member in present for member in members)
         return job, [pod for pod in pods if _unseated(pod)] if complete else []
 

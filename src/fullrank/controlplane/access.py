@@ -8,7 +8,7 @@ from aiohttp import web
 from fullrank.controlplane.pki import GROUP, USER
 from fullrank.errors import Unauthorized
 
-OPEN = frozenset(("/livez", "/readyz", "/healthz", "/version"))
+OPEN = frozenset(("/livez", "/readyz", "/version"))
 
 
 @dataclass(frozen=True, slots=True)

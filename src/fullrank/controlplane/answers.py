@@ -8,7 +8,7 @@ from aiohttp import web
 
 from fullrank.api.meta import Json
 from fullrank.api.scheme import Kind
-from fullrank.errors import Cause, FullrankError, Invalid
+from fullrank.errors import ApplyConflict, Cause, FullrankError, Invalid
 
 JSON = "application/json"
 # Every message that is about an object names it so: `pods "a"`, `PyTorchJob.kubeflow.org "a"`.
@@ -81,7 +81,7 @@ def _details(error: FullrankError) -> Json:
     if about:
         kind, group, name = about.groups()
         details = {"name": name, "group": group, "kind": kind}
-    if isinstance(error, Invalid):
+    if isinstance(error, Invalid | ApplyConflict):
         details["causes"] = [_cause(cause) for cause in error.causes]
     return {word: value for word, value in details.items() if value}
 

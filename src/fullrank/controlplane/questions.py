@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-import yaml
 from multidict import MultiMapping
 
+from fullrank.api.manifests import documents
 from fullrank.api.meta import Json, moment_of
 from fullrank.api.scheme import NAMESPACE, Kind, Scheme
 from fullrank.client.port import PatchType, Propagation
@@ -31,7 +31,6 @@ PROPAGATIONS: dict[str, Propagation] = {
 }
 FIELD_VALIDATIONS: dict[str, FieldValidation] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
 LONGEST_AGO = 10**9  # seconds: before there were any logs
-MOST_VALUES = 500_000  # in a YAML document once its aliases are spelled out
 
 
 class Address(NamedTuple):
@@ -242,37 +241,13 @@ def decoded(body: bytes) -> Any:
         raise BadRequest("json parse error: nested too deeply") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as JSON has it: no dates, and numbers like 1_000 are left to the schema to judge."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
 
 def _yaml(body: bytes) -> Any:
     try:
-        value = yaml.load(body, _Loader)  # a SafeLoader with less in it
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        text = body.decode()
+    except UnicodeDecodeError as problem:
         raise BadRequest(f"yaml parse error: {problem}") from None
-    _check_size(value)
-    return value
-
-
-def _check_size(value: Any) -> None:
-    """A few aliases of aliases make a small document endless; keys must be text as in JSON."""
-    waiting, seen = [value], 0
-    while waiting:
-        seen += 1
-        if seen > MOST_VALUES:
-            raise BadRequest("yaml parse error: the document's aliases expand too far")
-        each = waiting.pop()
-        if isinstance(each, dict):
-            if not all(isinstance(key, str) for key in each):
-                raise BadRequest("yaml parse error: a key is not text; put it in quotes")
-            waiting.extend(each.values())
-        elif isinstance(each, list):
-            waiting.extend(each)
-        elif not isinstance(each, str | int | float | None):
-            raise BadRequest(f"yaml parse error: {type(each).__name__} is nothing JSON knows")
+    found = documents(text, "yaml parse error")
+    if len(found) != 1:
+        raise BadRequest(f"yaml parse error: one document is expected, not {len(found)}")
+    return found[0]

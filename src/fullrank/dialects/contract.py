@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
-from fullrank.api.jobs import Counts, State, TrainingJob
+from fullrank.api.jobs import Counts, Indexes, Role, State, TrainingJob
 from fullrank.api.meta import Json
 from fullrank.api.schema import Schema
 from fullrank.api.scheme import Kind
@@ -23,6 +24,37 @@ class Mark:
     holds: bool = True
 
 
+class Seat(NamedTuple):
+    """A member's pod, as far as anybody looks at it."""
+
+    member: Member
+    name: str
+    uid: str
+    phase: str
+    terminating: bool
+    restarts: int  # of containers, in place
+    exit_code: int | None  # of the main container, once the pod has ended
+    finished_at: datetime | None
+    attempt: str  # which one it belongs to, in jobs that restart as one
+    status: Json  # of the pod, whole
+
+    @property
+    def active(self) -> bool:
+        return self.phase == "Running" and not self.terminating
+
+    @property
+    def unfinished(self) -> bool:
+        return self.phase not in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a job gets no further, for the time being."""
+
+    reason: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a pass found out about a job; the dialect turns it into its own status words."""
@@ -32,6 +64,34 @@ class Report:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     restarts: int = 0
+    role_restarts: Mapping[str, int] = field(default_factory=dict)
+    completed: Indexes = field(default_factory=dict)
+    started: Indexes = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()
+    obstacle: Obstacle | None = None
+    seats: Mapping[Member, Seat] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """What users of an API group read about a job, in the texts their tools have known for years.
+
+    {count}, {role}, {pod} and {code} are filled in: how many failed and of which role, or who did and how.
+    """
+
+    created: str
+    running: str
+    suspended: str
+    resumed: str
+    succeeded: str
+    restarting: str
+    restarting_beside_leader: str  # when the job's main member still runs
+    failed: str
+    failed_for_good: str  # by an exit code that restart policy ExitCode does not forgive
+    deleted: str
+    deadline: str
+    backoff: str
+    reason: str  # of conditions and events; {word} is what happened: Running, Failed, Resumed, …
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +107,9 @@ class Dialect:
     labels: Callable[[Gang, Member], dict[str, str]]  # of a member's pod
     selector: Callable[[Gang, Member], dict[str, str]]  # of the service in front of it
     member: Callable[[Framework, Json], Member | None]  # whose pod this is, by its labels
+    pod_restart_policy: Callable[[TrainingJob, Role], str]
+    sentences: Callable[[Framework, TrainingJob], Sentences]
+    state: Callable[[Json], str]  # of an object, in one word
     retryable: Callable[[int], bool]  # exit codes that restart policy ExitCode forgives
 
 
@@ -81,6 +144,10 @@ class JobKind:
 
     def read(self, obj: Json) -> TrainingJob:
         return self.dialect.read(self.framework, obj)
+
+    def state(self, obj: Json) -> str:
+        """How the job is doing, in one word: what lists show; empty as long as nobody has looked at it."""
+        return self.dialect.state(obj)
 
     def gang(self, job: TrainingJob) -> Gang:
         return Gang(job, self.framework, self.domain)

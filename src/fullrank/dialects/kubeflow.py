@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cache
 
+from fullrank.api import indexes
 from fullrank.api.annotations import PORTS
 from fullrank.api.jobs import (
     CleanPodPolicy,
     Counts,
+    Indexes,
     JobStatus,
     RestartPolicy,
     Role,
@@ -31,8 +34,8 @@ from fullrank.api.schema import (
     timestamp,
     whole_object,
 )
-from fullrank.api.scheme import Column, Kind
-from fullrank.dialects.contract import Dialect, Mark, Report
+from fullrank.api.scheme import Column, Kind, Scale
+from fullrank.dialects.contract import Dialect, Mark, Obstacle, Report, Sentences
 from fullrank.errors import Cause
 from fullrank.frameworks.contract import Framework, Gang, Member, Refusals
 
@@ -51,6 +54,7 @@ COLUMNS = {
     "State": Column("State", ".status.conditions[-1:].type"),
     "Age": Column("Age", ".metadata.creationTimestamp", type="date"),
 }
+STUCK = "Progressing"  # a condition that is there, and False, only while a job cannot get further
 LONGEST_NAME = 63
 MOST_MEMBERS = 10_000  # of a role: more is a slip of the keyboard, and would keep everybody busy
 STOPPED = ("Running", "Restarting")  # what a job no longer does once it has ended
@@ -61,6 +65,7 @@ REPLACED = {
 
 
 def kind(framework: Framework) -> Kind:
+    workers = ".status.replicaStatuses.Worker"
     return Kind(
         "kubeflow.org",
         "v1",
@@ -68,6 +73,11 @@ def kind(framework: Framework) -> Kind:
         framework.plural,
         subresources=("status", "scale") if framework.scalable else ("status",),
         columns=tuple(COLUMNS[name] for name in framework.columns),
+        scale=Scale(
+            f".spec.{framework.replicas_field}.Worker.replicas", f"{workers}.active", f"{workers}.selector"
+        )
+        if framework.scalable
+        else None,
     )
 
 
@@ -111,7 +121,12 @@ def _roles(framework: Framework, spec: Json) -> tuple[Role, ...]:
 
 
 def _proper(framework: Framework, role: str) -> str:
-    return next((name for name in framework.roles if name.lower() == role.lower()), role)
+    return _spellings(framework.roles).get(role.lower(), role)
+
+
+@cache
+def _spellings(roles: tuple[str, ...]) -> Mapping[str, str]:
+    return {name.lower(): name for name in roles}
 
 
 def _run_policy(policy: Json, clean_pods: str | None) -> RunPolicy:
@@ -142,6 +157,7 @@ def _ports(text: str) -> Mapping[str, int]:
 def _status(status: Json) -> JobStatus:
     conditions: list[Json] = status.get("conditions") or []
     replicas: Mapping[str, Json] = status.get("replicaStatuses") or {}
+    members: Mapping[str, Json] = status.get("members") or {}
     return JobStatus(
         states=frozenset(
             STATES[one["type"]] for one in conditions if one["status"] == "True" and one["type"] in STATES
@@ -153,7 +169,14 @@ def _status(status: Json) -> JobStatus:
             role: Counts(one.get("active", 0), one.get("succeeded", 0), one.get("failed", 0))
             for role, one in replicas.items()
         },
+        completed=_indexes(members, "completed"),
+        started=_indexes(members, "started"),
+        replaced=frozenset(status.get("replaced") or ()),
     )
+
+
+def _indexes(members: Mapping[str, Json], field: str) -> Indexes:
+    return {role: indexes.read(one[field]) for role, one in members.items() if one.get(field)}
 
 
 def status(framework: Framework, job: TrainingJob, before: Json, report: Report, now: datetime) -> Json:
@@ -163,7 +186,9 @@ def status(framework: Framework, job: TrainingJob, before: Json, report: Report,
         conditions = with_condition(conditions, mark, now)
     wanted: Json = {
         "completionTime": stamp(report.completed_at) if report.completed_at else None,
-        "conditions": conditions,
+        "conditions": with_obstacle(conditions, report.obstacle, now),
+        "members": _members(report),
+        "replaced": sorted(report.replaced),
         "replicaStatuses": {
             role: _replica_status(framework, job, role, one) for role, one in report.counts.items()
         },
@@ -171,6 +196,16 @@ def status(framework: Framework, job: TrainingJob, before: Json, report: Report,
         "startTime": stamp(report.started_at) if report.started_at else None,
     }
     return {name: value for name, value in wanted.items() if value or name == "conditions"}
+
+
+def _members(report: Report) -> Json:
+    """What is remembered of single members, until the job has ended."""
+    found: dict[str, Json] = {}
+    for field, by_role in (("completed", report.completed), ("started", report.started)):
+        for role, known in by_role.items():
+            if known:
+                found.setdefault(role, {})[field] = indexes.written(known)
+    return found
 
 
 def _replica_status(framework: Framework, job: TrainingJob, role: str, counts: Counts) -> Json:
@@ -213,6 +248,22 @@ def with_condition(conditions: list[Json], mark: Mark, now: datetime) -> list[Js
     return [*kept, new]
 
 
+def with_obstacle(conditions: list[Json], obstacle: Obstacle | None, now: datetime) -> list[Json]:
+    """The list that begins with why the job gets no further, as long as there is a reason.
+
+    It comes first because clients take the last condition for the job's state, and this is none.
+    """
+    old = next((one for one in conditions if one["type"] == STUCK), {})
+    others = [one for one in conditions if one["type"] != STUCK] if old else conditions
+    if obstacle is None:
+        return others
+    said = {"message": obstacle.message, "reason": obstacle.reason, "status": "False", "type": STUCK}
+    if old.items() >= said.items():
+        return [old, *others]
+    since = old.get("lastTransitionTime", stamp(now))
+    return [said | {"lastTransitionTime": since, "lastUpdateTime": stamp(now)}, *others]
+
+
 def _selector_labels(framework: Framework, job: TrainingJob, role: str) -> dict[str, str]:
     return {
         LABEL + "job-name": job.name,
@@ -237,6 +288,36 @@ def member(framework: Framework, pod: Json) -> Member | None:
     found = labels_of(pod)
     role, index = found.get(LABEL + "replica-type", ""), found.get(LABEL + "replica-index", "0")
     return Member(_proper(framework, role), int(index)) if role and index.isdecimal() else None
+
+
+def pod_restart_policy(job: TrainingJob, role: Role) -> str:
+    """The role's own, unless a container restarted in place would escape the judgement of its exit code or its gang."""
+    return "Never" if role.restart_policy == "ExitCode" or job.restarts_as_one else role.restart_policy
+
+
+def sentences(framework: Framework, job: TrainingJob) -> Sentences:
+    words, about = framework.words(job), f"{job.kind} {job.name}"
+    return Sentences(
+        created=f"{about} is created.",
+        running=words.running,
+        suspended=f"{about} is suspended.",
+        resumed=f"{about} is resumed.",
+        succeeded=words.succeeded,
+        restarting=f"job {job.name} is restarting because {{role}} replica(s) failed.",
+        restarting_beside_leader=words.restarting,
+        failed=words.failed,
+        failed_for_good=f'job "{job.name}" is failing because "{{role}}" replica(s) failed.',
+        deleted=f"{about} is failed because pod {{pod}} was deleted and its restartPolicy is Never.",
+        deadline=f"Job {job.name} has failed because it was active longer than specified deadline",
+        backoff=f"Job {job.name} has failed because it has reached the specified backoff limit",
+        reason=f"{job.kind}{{word}}",
+    )
+
+
+def state(job: Json) -> str:
+    """The last thing that became true of it."""
+    conditions: list[Json] = (job.get("status") or {}).get("conditions") or []
+    return next((one["type"] for one in reversed(conditions) if one["status"] == "True"), "")
 
 
 def retryable(code: int) -> bool:
@@ -302,7 +383,17 @@ def _status_schema() -> Schema:
             "startTime": timestamp(),
             "completionTime": timestamp(),
             "lastReconcileTime": timestamp(),
-            "restarts": integer(description="Members replaced so far; they count against backoffLimit."),
+            "restarts": integer(description="Restarts so far; they count against backoffLimit."),
+            "members": mapping(
+                obj(
+                    {
+                        "completed": string(description="Members that succeeded, such as 0-3,7."),
+                        "started": string(description="Members that are not started a second time."),
+                    }
+                ),
+                description="What is remembered of single members while the job runs.",
+            ),
+            "replaced": array(string(), description="Failed pods that are being replaced, by uid."),
         }
     )
 
@@ -416,5 +507,8 @@ KUBEFLOW = Dialect(
     labels=labels,
     selector=selector,
     member=member,
+    pod_restart_policy=pod_restart_policy,
+    sentences=sentences,
+    state=state,
     retryable=retryable,
 )

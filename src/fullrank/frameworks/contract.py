@@ -23,7 +23,7 @@ class Member(NamedTuple):
     """One seat of a job: the n-th replica of a role."""
 
     role: str
-    index: int
+    index: int  # type: ignore[assignment]  # a tuple has a method of that name, which nobody asks a member for
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,9 @@ class Framework:
     restart_policy: RestartPolicy = "Never"
     replicas: Mapping[str, int] = field(default_factory=dict)  # of roles that leave them out; 1 elsewhere
     unnumbered: tuple[str, ...] = ()  # roles of a single member, whose name has no index
-    services: Callable[[TrainingJob], bool] = each_has_one  # whether each member has one, with the framework's port
+    services: Callable[[TrainingJob], bool] = (
+        each_has_one  # whether each member has one, with the framework's port
+    )
     service_stem: Callable[[TrainingJob], str] = stem_of  # what their names begin with
     env_goes_to: Literal["every container", "main container", "first container"] = "every container"
     listeners: Callable[["Gang"], tuple[Member, ...]] = (
@@ -280,15 +282,17 @@ class Gang:
 
     def name(self, member: Member) -> str:
         """The name of the member's pod."""
-        return self._named(stem_of(self.job), member)
+        return self._named(self.job.stem or self.job.name, member)
 
     def service(self, member: Member) -> str:
         """The name of the service in front of it, by which others find it: nearly always the pod's own."""
         return self._named(self.framework.service_stem(self.job), member)
 
     def _named(self, stem: str, member: Member) -> str:
-        role = f"{stem}-{member.role.lower()}"
-        return role if member.role in self.framework.unnumbered else f"{role}-{member.index}"
+        role, index = member
+        if role in self.framework.unnumbered:
+            return f"{stem}-{role.lower()}"
+        return f"{stem}-{role.lower()}-{index}"
 
     def host(self, member: Member) -> str:
         """The member's name as one of another namespace would write it."""

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import posixpath
 import re
 import shutil
 import sys
@@ -34,6 +35,7 @@ class Image:
     reference: str
     env: Mapping[str, str]
     files: tuple[tuple[str, Path, int], ...] = ()  # path in the image, file of this machine, mode
+    folders: tuple[Path, ...] = ()  # of this machine, that the variables lead to
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     user: int | None = None
@@ -69,23 +71,26 @@ class Images:
         return self._image(reference, entry, environment)
 
     def _image(self, reference: str, entry: Entry | None, environment: Path | None) -> Image:
+        made_of = () if environment is None else _made_of(environment)
+        programs = [] if environment is None else [environment / "bin"]
         if entry is None:
-            return Image(
-                reference, {"PATH": _joined([environment / "bin"] if environment else [], self._path)}
-            )
+            return Image(reference, {"PATH": _joined(programs, self._path)}, folders=made_of)
         try:
-            placed = lay_out(entry.files, self._root / "files")
+            laid_out, placed = lay_out(entry.files, self._root / "files")
         except OSError as error:
             raise ImageFailed(f"the files of image {reference} cannot be laid out: {error}") from error
-        # Without namespaces the files are not at their paths, and commands must be found all the same.
+        # Without namespaces the files are not at their paths, and commands and modules must be found all the same.
         commands = [
             source.parent for file, (_, source, _) in zip(entry.files, placed, strict=True) if file.is_command
         ]
-        folders = [*commands, environment / "bin"] if environment else commands
+        env = {**entry.env, "PATH": _joined([*commands, *programs], entry.env.get("PATH") or self._path)}
+        if modules := entry.env.get("PYTHONPATH"):
+            env["PYTHONPATH"] = _moved(modules, placed)
         return Image(
             reference,
-            env={**entry.env, "PATH": _joined(folders, entry.env.get("PATH") or self._path)},
+            env=env,
             files=placed,
+            folders=(laid_out, *made_of) if placed else made_of,
             entrypoint=entry.entrypoint,
             command=entry.command,
             user=entry.user,
@@ -156,10 +161,19 @@ def _yaml_files(folder: Path) -> list[tuple[Path, int, int]]:
     return sorted((path, status.st_mtime_ns, status.st_size) for path, status in found)
 
 
-def lay_out(files: Sequence[File], root: Path) -> tuple[tuple[str, Path, int], ...]:
+def _made_of(environment: Path) -> tuple[Path, ...]:
+    """An environment's folder, and that of the interpreter which it links to."""
+    python = environment / "bin" / "python"
+    if not python.is_symlink():
+        return (environment,)
+    linked, real = python.parent / python.readlink(), python.resolve()
+    return tuple(dict.fromkeys((environment, linked.parent.parent, real.parent.parent)))
+
+
+def lay_out(files: Sequence[File], root: Path) -> tuple[Path, tuple[tuple[str, Path, int], ...]]:
     """Copies in a folder shaped like the image: what pods see has its mode, and stays when its origin changes."""
     if not files:
-        return ()
+        return root, ()
     contents = [file.source.read_bytes() for file in files]
     digest = hashlib.sha256()
     for file, content in zip(files, contents, strict=True):
@@ -175,7 +189,7 @@ def lay_out(files: Sequence[File], root: Path) -> tuple[tuple[str, Path, int], .
                 place.write_bytes(content)
                 place.chmod(file.mode)
             _rename_unless_there(shaped, folder)
-    return tuple((file.target, folder / file.target.lstrip("/"), file.mode) for file in files)
+    return folder, tuple((file.target, folder / file.target.lstrip("/"), file.mode) for file in files)
 
 
 def _rename_unless_there(source: Path, target: Path) -> None:
@@ -185,6 +199,12 @@ def _rename_unless_there(source: Path, target: Path) -> None:
         if not target.is_dir():  # else somebody laid out the same files just before
             raise
         shutil.rmtree(source)
+
+
+def _moved(folders: str, placed: Sequence[tuple[str, Path, int]]) -> str:
+    """A list of folders, those of the image where they were laid out."""
+    places = {posixpath.dirname(target): str(source.parent) for target, source, _ in placed}
+    return os.pathsep.join(places.get(folder, folder) for folder in folders.split(os.pathsep))
 
 
 def _joined(folders: Sequence[Path], rest: str) -> str:

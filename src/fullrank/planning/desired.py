@@ -4,6 +4,7 @@ from collections.abc import Collection
 from copy import deepcopy
 from typing import Any
 
+from fullrank.api.annotations import ATTEMPT
 from fullrank.api.jobs import Role
 from fullrank.api.meta import Json
 from fullrank.dialects.contract import JobKind
@@ -14,10 +15,11 @@ def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     """The member's pod. Variables are appended after the user's own, so that in a clash the framework's count."""
     role, template = _role(gang, member), _template(gang, member)
     spec = _wired(template["spec"], gang.framework, gang.framework.wire(gang, member))
-    spec["restartPolicy"] = "Never" if role.restart_policy == "ExitCode" else role.restart_policy
+    spec["restartPolicy"] = job_kind.dialect.pod_restart_policy(gang.job, role)
     written: Json = template.get("metadata") or {}
     kept = {name: written[name] for name in ("annotations", "finalizers") if written.get(name)}
-    labels = (written.get("labels") or {}) | job_kind.dialect.labels(gang, member)
+    attempt = {ATTEMPT: str(gang.job.attempt)} if gang.job.restarts_as_one else {}
+    labels = (written.get("labels") or {}) | job_kind.dialect.labels(gang, member) | attempt
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from fullrank.api.meta import Json
-from fullrank.dialects.contract import Report
+from fullrank.dialects.contract import Report, Seat
 from fullrank.frameworks.contract import Member
-from fullrank.planning.scene import Scene, Seat
+from fullrank.planning.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,9 @@ def sweep(scene: Scene, seats: Iterable[Seat]) -> tuple[Action, ...]:
     for seat in seats:
         if not seat.terminating:
             actions.append(DeletePod(seat.name, seat.uid))
-        if seat.name in scene.services:
-            actions.append(DeleteService(seat.name, scene.services[seat.name]))
+        service = scene.gang.service(seat.member)
+        if service in scene.services:
+            actions.append(DeleteService(service, scene.services[service]))
     return tuple(actions)
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias
 
-from fullrank.api.jobs import Counts, State
-from fullrank.dialects.contract import Mark, Report
+from fullrank.api.jobs import Counts
+from fullrank.dialects.contract import Mark, Obstacle, Seat
+from fullrank.planning.ends import first_end, forgiven, news, time_left
 from fullrank.planning.plan import (
     Action,
     Announcement,
@@ -14,14 +15,28 @@ from fullrank.planning.plan import (
     CreateService,
     DeleteJob,
     DeletePod,
+    DeleteService,
     Plan,
     StopPod,
     sweep,
     sweep_all,
 )
-from fullrank.planning.scene import Scene, Seat
+from fullrank.planning.reports import (
+    begun,
+    exits,
+    observed,
+    obstacle,
+    over,
+    reason,
+    resumed,
+    resumption,
+    unchanged,
+)
+from fullrank.planning.scene import Scene
 
 Rule: TypeAlias = Callable[[Scene], Plan | None]
+
+LINGERING = timedelta(seconds=10)  # in which members that outlive their job's success may end by themselves
 
 
 def plan(scene: Scene) -> Plan:
@@ -37,8 +52,11 @@ def finished(scene: Scene) -> Plan | None:
         return None
     left = _time_to_live(scene)
     if left is not None and left <= timedelta(0):
-        return Plan(_unchanged(scene), (DeleteJob(),))
-    return Plan(replace(_unchanged(scene), counts=_final_counts(scene)), _clean_up(scene), wake_after=left)
+        return Plan(unchanged(scene), (DeleteJob(),))
+    actions, more = _clean_up(scene)
+    waits = [one for one in (left, more) if one is not None]
+    report = replace(unchanged(scene), counts=_final_counts(scene))
+    return Plan(report, actions, wake_after=min(waits, default=None))
 
 
 def _time_to_live(scene: Scene) -> timedelta | None:
@@ -46,16 +64,21 @@ def _time_to_live(scene: Scene) -> timedelta | None:
     return None if ttl is None or ended is None else ended + timedelta(seconds=ttl) - scene.now
 
 
-def _clean_up(scene: Scene) -> tuple[Action, ...]:
+def _clean_up(scene: Scene) -> tuple[tuple[Action, ...], timedelta | None]:
+    """What goes now, and when to look again for what may still go by itself."""
     policy = scene.job.run_policy
-    if policy.clean_pods == "All":
-        return sweep(scene, scene.pods)
     unfinished = [seat for seat in scene.pods if seat.unfinished]
+    if policy.clean_pods == "All":
+        return sweep_all(scene), None
     if policy.clean_pods == "Running":
-        return sweep(scene, unfinished)
-    if policy.keeps_pods_on_purpose:
-        return ()
-    return tuple(StopPod(seat.name, seat.uid) for seat in unfinished if not seat.terminating)
+        return sweep(scene, unfinished), None
+    if policy.keeps_pods_on_purpose or not unfinished:
+        return (), None
+    ended = scene.job.status.completed_at or scene.now
+    left = ended + LINGERING - scene.now
+    if "Succeeded" in scene.job.status.states and left > timedelta(0):
+        return (), left
+    return tuple(StopPod(seat.name, seat.uid) for seat in unfinished if not seat.terminating), None
 
 
 def _final_counts(scene: Scene) -> Mapping[str, Counts]:
@@ -72,158 +95,108 @@ def _final_counts(scene: Scene) -> Mapping[str, Counts]:
 
 
 def suspended(scene: Scene) -> Plan | None:
+    """All members go, and what was known of them is forgotten: a resumed job starts from the beginning."""
     if not scene.job.run_policy.suspend:
         return None
-    word, text = f"{scene.job.kind}Suspended", f"{scene.job.kind} {scene.job.name} is suspended."
+    word, text = reason(scene, "Suspended"), scene.sentences.suspended
     stopped = (Mark("Running", word, text, holds=False),) if "Running" in scene.job.status.states else ()
-    news = (Announcement("Normal", word, text),) if "Suspended" not in scene.job.status.states else ()
+    told = (Announcement("Normal", word, text),) if "Suspended" not in scene.job.status.states else ()
     counts = {role: replace(one, active=0) for role, one in scene.job.status.counts.items()}
-    return Plan(
-        replace(_unchanged(scene, *stopped, Mark("Suspended", word, text)), counts=counts),
-        sweep_all(scene),
-        news,
-    )
+    report = unchanged(scene, *stopped, Mark("Suspended", word, text))
+    return Plan(replace(report, counts=counts), sweep_all(scene), told)
 
 
-# -- limits --------------------------------------------------------------------------------------------------------
-
-
-def past_deadline(scene: Scene) -> Plan | None:
-    left = _time_left(scene)
-    if left is None or left > timedelta(0):
+def resuming(scene: Scene) -> Plan | None:
+    """A resumed job begins when the last pod from before is gone: no member of two lives is ever beside another."""
+    if "Suspended" not in scene.job.status.states or not scene.pods:
         return None
-    return _out_of_bounds(scene, "it was active longer than specified deadline")
-
-
-def _time_left(scene: Scene) -> timedelta | None:
-    """Until the deadline; a job that was just resumed starts anew."""
-    deadline, started = scene.job.run_policy.deadline, scene.job.status.started_at
-    if deadline is None or started is None or "Suspended" in scene.job.status.states:
-        return None
-    return started + timedelta(seconds=deadline) - scene.now
-
-
-def past_backoff_limit(scene: Scene) -> Plan | None:
-    """Every restart counts, whether a container was restarted in place or a member is replaced."""
-    limit = scene.job.run_policy.backoff_limit
-    if limit is None or (limit >= 0 and _restarts(scene) < max(limit, 1)):
-        return None
-    return _out_of_bounds(scene, "it has reached the specified backoff limit")
-
-
-def _restarts(scene: Scene) -> int:
-    in_place = sum(
-        seat.restarts for seat in scene.seats.values() if scene.role_of(seat).restart_policy != "Never"
+    names = sorted(seat.name for seat in scene.pods)
+    waits = Obstacle(
+        "WaitingForPods", f"pods from before it was suspended have not ended yet: {_some(names)}"
     )
-    return scene.job.status.restarts + in_place + len(_failed_for_now(scene))
+    return Plan(replace(unchanged(scene), obstacle=waits), sweep_all(scene))
 
 
-def _out_of_bounds(scene: Scene, why: str) -> Plan:
-    return replace(
-        _fail(scene, f"Job {scene.job.name} has failed because {why}", scene.now), actions=sweep_all(scene)
-    )
-
-
-# -- members end ---------------------------------------------------------------------------------------------------
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def ended(scene: Scene) -> Plan | None:
-    """Success or failure: when members end in opposite ways, the one that ended first decides."""
-    done = {member: scene.ended_at(seat) for member, seat in scene.seats.items() if seat.phase == "Succeeded"}
-    success = scene.job_kind.framework.finished_at(scene.gang, done)
-    fatal = min(
-        (seat for seat in scene.seats.values() if _fatal(scene, seat)), key=scene.ended_at, default=None
-    )
-    if success is not None and (fatal is None or success <= scene.ended_at(fatal)):
-        return _succeed(scene)
-    if fatal is not None:
-        return _fail(
-            scene, _why_fatal(scene, fatal), scene.now, warning=scene.role_of(fatal).restart_policy != "Never"
-        )
-    return None
-
-
-def _fatal(scene: Scene, seat: Seat) -> bool:
-    gang = scene.gang
-    spared = gang.framework.tolerates(gang, seat.member)
-    return seat.phase == "Failed" and not _replaceable(scene, seat) and not spared
-
-
-def _replaceable(scene: Scene, seat: Seat) -> bool:
-    """Whether a failed member gets another try. A pod that failed without an exit code was evicted or lost."""
-    if seat.phase != "Failed":
-        return False
-    policy = scene.role_of(seat).restart_policy
-    if policy == "ExitCode":
-        return seat.exit_code is None or scene.job_kind.dialect.retryable(seat.exit_code)
-    return policy != "Never"
-
-
-def _failed_for_now(scene: Scene) -> list[Seat]:
-    return [seat for seat in scene.seats.values() if _replaceable(scene, seat) and not seat.terminating]
-
-
-def _why_fatal(scene: Scene, seat: Seat) -> str:
-    role = scene.role_of(seat)
-    if role.restart_policy == "ExitCode":
-        return f'job "{scene.job.name}" is failing because "{role.name}" replica(s) failed.'
-    words = scene.job_kind.framework.words(scene.job)
-    return words.failed.format(count=scene.counts[role.name].failed, role=role.name)
-
-
-def _succeed(scene: Scene) -> Plan:
-    text = scene.job_kind.framework.words(scene.job).succeeded
-    word = f"{scene.job.kind}Succeeded"
-    report = _observed(scene, *_resumed(scene), Mark("Succeeded", word, text))
+    end = first_end(scene)
+    if end is None:
+        return None
+    word = reason(scene, end.state)
+    started = scene.job.status.started_at if end.state == "Failed" else begun(scene)
     return Plan(
-        replace(report, completed_at=scene.now),
-        announcements=(*_exits(scene), Announcement("Normal", word, text)),
-    )
-
-
-def _fail(scene: Scene, text: str, at: datetime, *, warning: bool = False) -> Plan:
-    word = f"{scene.job.kind}Failed"
-    report = _observed(scene, *_resumed(scene), Mark("Failed", word, text))
-    return Plan(
-        replace(report, completed_at=at, started_at=scene.job.status.started_at),
-        announcements=(*_exits(scene), Announcement("Warning" if warning else "Normal", word, text)),
+        over(scene, Mark(end.state, word, end.text), scene.now, started),
+        sweep_all(scene) if end.by_limit else (),
+        (*exits(scene), Announcement("Warning" if end.warning else "Normal", word, end.text)),
     )
 
 
 # -- the job runs --------------------------------------------------------------------------------------------------
 
 
-def restarting(scene: Scene) -> Plan | None:
-    """Failed members make room for their successors, which the next pass creates."""
-    failed = _failed_for_now(scene)
-    if not failed:
+def restarting_as_one(scene: Scene) -> Plan | None:
+    """All members make room for the next attempt, which begins when the last of them is gone."""
+    failed = news(scene)
+    if not scene.job.restarts_as_one or not (failed or scene.lost):
         return None
-    text = _why_restarting(scene, failed[0])
-    word = f"{scene.job.kind}Restarting"
-    report = _observed(scene, *_resumed(scene), Mark("Restarting", word, text))
-    gone = sum(1 + seat.restarts for seat in failed)
+    mark = _restart(scene, failed[0].member.role if failed else scene.lost[0].role)
+    report = observed(scene, *resumed(scene), mark)
+    roles = {seat.member.role for seat in failed} | {member.role for member in scene.lost}
+    counted = {role: report.role_restarts.get(role, 0) + 1 for role in sorted(roles)}
     return Plan(
-        replace(report, restarts=report.restarts + gone),
-        (*(DeletePod(seat.name, seat.uid) for seat in failed), *_due(scene)),
-        (*_exits(scene), Announcement("Warning", word, text)),
-        _time_left(scene),
+        replace(
+            report,
+            restarts=report.restarts + 1,
+            role_restarts={**report.role_restarts, **counted},
+            completed={},
+            started={},
+        ),
+        _without(tuple(scene.seats.values())),
+        (*exits(scene), Announcement("Warning", mark.reason, mark.message)),
+        time_left(scene),
     )
 
 
-def _why_restarting(scene: Scene, seat: Seat) -> str:
-    if _leads(scene):
-        words = scene.job_kind.framework.words(scene.job)
-        return words.restarting.format(count=scene.counts[seat.member.role].failed, role=seat.member.role)
-    return f"job {scene.job.name} is restarting because {seat.member.role} replica(s) failed."
+def restarting(scene: Scene) -> Plan | None:
+    """Failed members make room for their successors, which the next pass creates."""
+    failed = news(scene)
+    if not failed:
+        return None
+    mark = _restart(scene, failed[0].member.role)
+    report = observed(scene, *resumed(scene), mark)
+    by_role = dict(report.role_restarts)
+    for seat in failed:
+        by_role[seat.member.role] = by_role.get(seat.member.role, 0) + 1
+    return Plan(
+        replace(
+            report,
+            restarts=report.restarts + sum(1 + seat.restarts for seat in failed),
+            role_restarts=by_role,
+            replaced=report.replaced | {seat.uid for seat in failed},
+        ),
+        _due(scene),
+        (*exits(scene), Announcement("Warning", mark.reason, mark.message)),
+        time_left(scene),
+    )
+
+
+def _restart(scene: Scene, role: str) -> Mark:
+    says = scene.sentences
+    text = says.restarting_beside_leader if _leads(scene) else says.restarting
+    told = text.format(count=scene.counts[role].failed, role=role)
+    return Mark("Restarting", reason(scene, "Restarting"), told)
 
 
 def running(scene: Scene) -> Plan:
-    marks = _resumed(scene)
-    news = _resumption(scene)
+    marks = resumed(scene)
     if _leads(scene):
-        text = scene.job_kind.framework.words(scene.job).running
-        marks = (*marks, Mark("Running", f"{scene.job.kind}Running", text))
-    return Plan(_observed(scene, *marks), _due(scene), (*news, *_exits(scene)), _time_left(scene))
+        marks = (*marks, Mark("Running", reason(scene, "Running"), scene.sentences.running))
+    report = replace(observed(scene, *marks), obstacle=obstacle(scene))
+    return Plan(report, _due(scene), (*resumption(scene), *exits(scene)), time_left(scene))
 
 
 def _leads(scene: Scene) -> bool:
@@ -232,64 +205,26 @@ def _leads(scene: Scene) -> bool:
 
 def _due(scene: Scene) -> tuple[Action, ...]:
     """What ought to exist and does not, and what exists and ought not."""
-    pods = tuple(CreatePod(member) for member in scene.missing)
-    services = tuple(
-        CreateService(one) for one in scene.gang.served if scene.gang.name(one) not in scene.services
-    )
-    return (*sweep(scene, scene.surplus), *pods, *services)
-
-
-# -- what a report says --------------------------------------------------------------------------------------------
-
-
-def _unchanged(scene: Scene, *marks: Mark) -> Report:
-    status = scene.job.status
-    return Report(
-        (*_created(scene), *marks), status.counts, status.started_at, status.completed_at, status.restarts
+    wanted = {scene.gang.service(one): one for one in scene.gang.served}
+    unwanted = scene.services.keys() - wanted.keys()
+    return (
+        *_without(scene.surplus),
+        *_without(scene.outdated),
+        *_without(tuple(forgiven(scene))),
+        *(DeleteService(name, scene.services[name]) for name in sorted(unwanted)),
+        *(CreatePod(member) for member in (() if _must_wait(scene) else scene.missing)),
+        *(CreateService(one) for name, one in wanted.items() if name not in scene.services),
     )
 
 
-def _observed(scene: Scene, *marks: Mark) -> Report:
-    status = scene.job.status
-    starts = status.started_at is None or "Suspended" in status.states
-    return Report(
-        marks=(*_created(scene), *marks),
-        counts=scene.counts,
-        started_at=scene.now if starts else status.started_at,
-        restarts=status.restarts,
-    )
+def _without(seats: tuple[Seat, ...]) -> tuple[DeletePod, ...]:
+    return tuple(DeletePod(seat.name, seat.uid) for seat in seats if not seat.terminating)
 
 
-def _created(scene: Scene) -> tuple[Mark, ...]:
-    job = scene.job
-    known: frozenset[State] = job.status.states
-    return () if known else (Mark("Created", f"{job.kind}Created", f"{job.kind} {job.name} is created."),)
+def _must_wait(scene: Scene) -> bool:
+    """Nobody of an earlier attempt may meet members of the next one."""
+    leaving = scene.outdated or any(seat.terminating for seat in scene.seats.values())
+    return scene.job.restarts_as_one and bool(leaving)
 
 
-def _resumed(scene: Scene) -> tuple[Mark, ...]:
-    job = scene.job
-    if "Suspended" not in job.status.states:
-        return ()
-    return (Mark("Suspended", f"{job.kind}Resumed", f"{job.kind} {job.name} is resumed.", holds=False),)
-
-
-def _resumption(scene: Scene) -> tuple[Announcement, ...]:
-    return tuple(Announcement("Normal", mark.reason, mark.message) for mark in _resumed(scene))
-
-
-def _exits(scene: Scene) -> tuple[Announcement, ...]:
-    """The members whose end shows in this pass for the first time: the latest of each role, as many as it has more."""
-    news = []
-    for role, now in scene.counts.items():
-        before = scene.job.status.counts.get(role, Counts())
-        fresh = (now.succeeded + now.failed) - (before.succeeded + before.failed)
-        ends = [
-            seat for seat in scene.seats.values() if seat.member.role == role and seat.exit_code is not None
-        ]
-        for seat in sorted(ends, key=scene.ended_at)[-fresh:] if fresh > 0 else ():
-            text = f"Pod: {scene.job.namespace}.{seat.name} exited with code {seat.exit_code}"
-            news.append(Announcement("Normal", "ExitedWithCode", text))
-    return tuple(news)
-
-
-RULES: tuple[Rule, ...] = (finished, suspended, past_deadline, past_backoff_limit, ended, restarting, running)
+RULES: tuple[Rule, ...] = (finished, suspended, resuming, ended, restarting_as_one, restarting, running)

@@ -5,49 +5,32 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from fullrank.api.annotations import ATTEMPT
 from fullrank.api.jobs import Counts, Role, TrainingJob
-from fullrank.api.meta import Json, is_terminating, moment_of, name_of, uid_of
-from fullrank.dialects.contract import JobKind
-from fullrank.frameworks.contract import Gang, Member, main_container
+from fullrank.api.meta import Json, moment_of, name_of, uid_of
+from fullrank.dialects.contract import JobKind, Seat, Sentences
+from fullrank.frameworks.contract import Framework, Gang, Member, main_container
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A member's pod, as far as a decision looks at it."""
-
-    member: Member
-    name: str
-    uid: str
-    phase: str
-    terminating: bool
-    restarts: int  # of containers, in place
-    exit_code: int | None  # of the main container, once it has ended
-    finished_at: datetime | None
-
-    @property
-    def active(self) -> bool:
-        return self.phase == "Running" and not self.terminating
-
-    @property
-    def unfinished(self) -> bool:
-        return self.phase not in ("Succeeded", "Failed")
-
-
-def seat_of(pod: Json, member: Member, container: str) -> Seat:
-    status: Json = pod.get("status") or {}
+def seat_of(pod: Json, member: Member, framework: Framework) -> Seat:
+    metadata, status = pod["metadata"], pod.get("status") or {}
     phase: str = status.get("phase", "Pending")
     states: list[Json] = status.get("containerStatuses") or []
-    inits: list[Json] = status.get("initContainerStatuses") or []
+    restarts = 0
+    for one in (*states, *(status.get("initContainerStatuses") or ())):
+        restarts += one.get("restartCount", 0)
     ended = phase in ("Succeeded", "Failed")
     return Seat(
-        member=member,
-        name=name_of(pod),
-        uid=uid_of(pod),
-        phase=phase,
-        terminating=is_terminating(pod),
-        restarts=sum(one.get("restartCount", 0) for one in (*states, *inits)),
-        exit_code=_exit_code(states, container) if ended else None,
-        finished_at=_finished_at(states) if ended else None,
+        member,
+        metadata["name"],
+        metadata.get("uid", ""),
+        phase,
+        "deletionTimestamp" in metadata,
+        restarts,
+        _exit_code(states, main_container(pod, framework)["name"]) if ended else None,
+        _finished_at(states) if ended else None,
+        (metadata.get("labels") or {}).get(ATTEMPT, ""),
+        status,
     )
 
 
@@ -74,9 +57,8 @@ class Scene:
     job_kind: JobKind
     job: TrainingJob
     seats: Mapping[Member, Seat]
-    surplus: tuple[
-        Seat, ...
-    ]  # pods of the job that no member ought to have: scaled down, or of a role that went
+    surplus: tuple[Seat, ...]  # pods that no member ought to have: scaled down, or of a role that went
+    outdated: tuple[Seat, ...]  # pods of an earlier attempt, in a job that restarts as one
     services: Mapping[str, str]  # name → uid
     now: datetime
 
@@ -85,26 +67,70 @@ class Scene:
         return self.job_kind.gang(self.job)
 
     @cached_property
+    def sentences(self) -> Sentences:
+        return self.job_kind.dialect.sentences(self.job_kind.framework, self.job)
+
+    @cached_property
+    def _roles(self) -> Mapping[str, Role]:
+        return {role.name: role for role in self.job.roles}
+
+    @cached_property
+    def completed(self) -> frozenset[Member]:
+        """The members that have succeeded, those included whose pods are gone since."""
+        return self._remembered("completed") | {
+            seat.member for seat in self.seats.values() if seat.phase == "Succeeded"
+        }
+
+    @cached_property
+    def lost(self) -> tuple[Member, ...]:
+        """Members that were started and cannot be started once more alone, whose pods somebody took away."""
+        return tuple(
+            member
+            for member in sorted(self._remembered("started"))
+            if member not in self.completed
+            and ((seat := self.seats.get(member)) is None or seat.terminating)
+            and self.runs_once(member)
+        )
+
+    def runs_once(self, member: Member) -> bool:
+        return self.job.restarts_as_one or self.role_of(member).restart_policy == "Never"
+
+    def _remembered(self, what: str) -> frozenset[Member]:
+        by_role: Mapping[str, frozenset[int]] = getattr(self.job.status, what)
+        return frozenset(
+            Member(role.name, index)
+            for role in self.job.roles
+            for index in by_role.get(role.name, ())
+            if index < role.replicas
+        )
+
+    @cached_property
     def counts(self) -> Mapping[str, Counts]:
         """How each declared role is doing; members that are being stopped are neither active nor failed."""
+        replaced = self.job.status.replaced
         tally = {role.name: [0, 0, 0] for role in self.job.roles}
         for seat in self.seats.values():
             row = tally[seat.member.role]
-            row[0] += seat.active
-            row[1] += seat.phase == "Succeeded"
-            row[2] += seat.phase == "Failed"
+            if seat.phase == "Running":
+                row[0] += not seat.terminating
+            elif seat.phase == "Failed":
+                row[2] += not seat.terminating or seat.uid in replaced
+        for member in self.completed:
+            tally[member.role][1] += 1
         return {role: Counts(*row) for role, row in tally.items()}
 
     @cached_property
     def missing(self) -> tuple[Member, ...]:
-        return tuple(member for member in self.gang.members if member not in self.seats)
+        """The members that are to get a pod now."""
+        gone = set(self.lost)
+        return tuple(one for one in self.gang.due if one not in self.seats and one not in gone)
 
     @property
     def pods(self) -> tuple[Seat, ...]:
-        return (*self.seats.values(), *self.surplus)
+        return (*self.seats.values(), *self.surplus, *self.outdated)
 
-    def role_of(self, seat: Seat) -> Role:
-        return next(role for role in self.job.roles if role.name == seat.member.role)
+    def role_of(self, member: Member) -> Role:
+        return self._roles[member.role]
 
     def ended_at(self, seat: Seat) -> datetime:
         return seat.finished_at or self.now
@@ -115,16 +141,20 @@ def scene_of(
 ) -> Scene:
     training_job = job_kind.read(job)
     wanted = {role.name: role.replicas for role in training_job.roles}
-    framework = job_kind.framework
-    seats, surplus = {}, []
+    framework, whose = job_kind.framework, job_kind.dialect.member
+    attempt = str(training_job.attempt) if training_job.restarts_as_one else ""
+    seats: dict[Member, Seat] = {}
+    surplus, outdated = [], []
     for pod in pods:
-        member = job_kind.dialect.member(framework, pod)
+        member = whose(framework, pod)
         if member is None:
             continue
-        seat = seat_of(pod, member, main_container(pod, framework)["name"])
-        if member.index < wanted.get(member.role, 0):
-            seats[member] = seat
-        else:
+        seat = seat_of(pod, member, framework)
+        if member.index >= wanted.get(member.role, 0):
             surplus.append(seat)
+        elif attempt and seat.attempt and seat.attempt != attempt:
+            outdated.append(seat)
+        else:
+            seats[member] = seat
     known = {name_of(service): uid_of(service) for service in services}
-    return Scene(job_kind, training_job, seats, tuple(surplus), known, now)
+    return Scene(job_kind, training_job, seats, tuple(surplus), tuple(outdated), known, now)

@@ -6,6 +6,7 @@ which the host's folders are bound, opened up along the way to mount points that
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,7 +51,7 @@ def move_in(launch: dict[str, Any], stage: str, furnish: Callable[[str, dict[str
     os.rmdir(_HOST)
 
 
-def overlays(root: str, _launch: dict[str, Any]) -> None:
+def overlays(root: str, launch: dict[str, Any]) -> None:
     """The host's own root and each of its writable file systems, under throw-away layers."""
     mounts = list(_host_mounts())
     _overlay("/", root, "0")
@@ -70,6 +71,42 @@ def overlays(root: str, _launch: dict[str, Any]) -> None:
             continue  # a host's mount that cannot be shown (stale, hidden by another) is no reason not to run
     for point in _BOUND_WHOLE:
         kernel.mount(point, root + point, flags=kernel.BIND | kernel.RECURSIVE)
+    if launch["user"]:
+        _open_ways(root, launch["folders"], launch["user"], launch["group"] or 0)
+
+
+def _open_ways(root: str, folders: list[str], user: int, group: int) -> None:
+    """Lets a user other than root see some folders where they are, also below a private one such as root's home.
+
+    What the user may not enter on the way is covered by an empty folder that has only these in it: nothing else of it
+    is shown, and nothing is hidden that the user could have seen.
+    """
+    covered = set[str]()
+    for folder in dict.fromkeys(path for one in folders for path in (one, os.path.realpath(one))):
+        closed = _closed_to(user, group, folder)
+        if closed is None:
+            continue
+        if closed not in covered:
+            kernel.mount("tmpfs", root + closed, "tmpfs", options="mode=755")
+            covered.add(closed)
+        _bind(os.path.realpath(folder), root + folder, locked=True)
+
+
+def _closed_to(user: int, group: int, folder: str) -> str | None:
+    """The first folder on the way that the user may not enter; a link on it is followed by its own way."""
+    parts = folder.strip("/").split("/")
+    for ancestor in ("/" + "/".join(parts[:depth]) for depth in range(1, len(parts))):
+        if os.path.islink(ancestor):
+            return None
+        if not _may_enter(os.stat(ancestor), user, group):
+            return ancestor
+    return None
+
+
+def _may_enter(folder: os.stat_result, user: int, group: int) -> bool:
+    if folder.st_uid == user:
+        return bool(folder.st_mode & stat.S_IXUSR)
+    return bool(folder.st_mode & (stat.S_IXGRP if folder.st_gid == group else stat.S_IXOTH))
 
 
 def binds(root: str, launch: dict[str, Any]) -> None:

@@ -1,0 +1,70 @@
+"""What a look at a settled job costs: `python -m tests.bench.planner`.
+
+One look is everything a pass does before it writes: the scene, the plan, the new status and its comparison with the
+old one. The job is settled, so that there is nothing to do: this is what most passes of a busy home are.
+"""
+
+import sys
+from statistics import median
+from time import perf_counter
+
+from fullrank.api.meta import Json
+from fullrank.planning.rules import plan
+from fullrank.planning.scene import scene_of
+from tests.build import NOW, a_job, a_pod, kind_of, services_of
+
+REACH = {8: 0.2, 64: 0.6, 1024: 6.0}  # members → milliseconds
+ROLES = {
+    "PyTorchJob": ("Worker", "OnFailure"),
+    "TFJob": ("Worker", "Never"),
+    "MPIJob": ("Worker", "Never"),
+
+
+}
+LEADERS = {"PyTorchJob": {"Master": 1}, "MPIJob": {"Launcher": 1}}
+
+
+def settled(kind: str, members: int) -> tuple[Json, list[Json], list[Json]]:
+    role, policy = ROLES[kind]
+    leaders = LEADERS.get(kind, {})
+    job = a_job(kind, leaders | {role: members - len(leaders)}, policy=policy)
+    names = [f"{name.lower()}-0" for name in leaders]
+    names += [f"{role.lower()}-{index}" for index in range(members - len(leaders))]
+    pods, services = [a_pod(job, name, "Running") for name in names], services_of(job)
+    for _ in range(3):
+        job, _ = look(job, pods, services)
+    return job, pods, services
+
+
+def look(job: Json, pods: list[Json], services: list[Json]) -> tuple[Json, bool]:
+    scene = scene_of(kind_of(job), job, pods, services, NOW)
+    decision = plan(scene)
+    before = job.get("status") or {}
+    status = decision.status(scene, before)
+    return job | {"status": status}, status == before and decision.actions == ()
+
+
+def measure(kind: str, members: int) -> float:
+    """The median look, in milliseconds."""
+    job, pods, services = settled(kind, members)
+    times = []
+    for _ in range(max(20, 4000 // members)):
+        begin = perf_counter()
+        _, quiet = look(job, pods, services)
+        times.append(perf_counter() - begin)
+        assert quiet
+    return median(times) * 1000
+
+
+def main() -> None:
+    out = sys.stdout
+    out.write(f"{'kind':<24}{'members':>8}{'ms':>10}{'reach':>8}\n")
+    for kind in ROLES:
+        for members, reach in REACH.items():
+            spent = measure(kind, members)
+            verdict = "" if spent <= reach else "  missed"
+            out.write(f"{kind:<24}{members:>8}{spent:>10.3f}{reach:>8}{verdict}\n")
+
+
+if __name__ == "__main__":
+    main()
