@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix e2e bench sizes lock clean
+.PHONY: help run test check fix e2e conformance bench sizes lock clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,11 +28,14 @@ fix: $(SET_UP)  ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 
 e2e: $(SET_UP)  ## Only the end-to-end tests: real processes, real kubectl, real training
-	$(BIN)/pytest tests/e2e
+	$(BIN)/pytest tests/e2e -m "slow or not slow"
 
 bench: $(SET_UP)  ## Measure: the home from outside, the planner
 	$(BIN)/python -m tests.bench.home
 	$(BIN)/python -m tests.bench.planner
+
+conformance: $(SET_UP)  ## Kubernetes' own tests of the API against a home (KUBEBUILDER_ASSETS: e2e.test, kubectl)
+	$(BIN)/python -m tests.conformance
 
 sizes: $(SET_UP)  ## How long files are: a guide, not a gate
 	@wc -l $$(git ls-files 'src/*.py') | sort -n | tail -25

@@ -7,7 +7,8 @@ from typing import Any
 from fullrank.api.meta import Json, owner_reference, stamp
 from fullrank.dialects.contract import JobKind
 from fullrank.dialects.registry import JOB_KINDS
-from fullrank.frameworks.contract import Gang, Member, main_container
+from fullrank.dialects.tensorstack import TENSORSTACK
+from fullrank.frameworks.contract import Framework, Gang, Member, main_container
 from fullrank.planning.desired import pod_for, service_for
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -38,11 +39,16 @@ def a_job(
 
     `policy` is every role's restart policy; further keywords are fields of the spec.
     """
-    framework = next(one.framework for one in JOB_KINDS if one.framework.kind == kind)
-    replicas = {role: _replica(framework.container, given, policy) for role, given in roles.items()}
+    job_kind = next(one for one in JOB_KINDS if one.framework.kind == kind)
+    framework = job_kind.framework
+    container = framework.container or "main"
+    by_role = {role: _replica(container, given, policy) for role, given in roles.items()}
+    replicas: Any = by_role
+    if job_kind.dialect is TENSORSTACK:
+        replicas = [{"type": role} | _limited(framework, one) for role, one in by_role.items()]
     run = {"runPolicy": run_policy} if run_policy is not None else {}
     job: Json = {
-        "apiVersion": "kubeflow.org/v1",
+        "apiVersion": job_kind.kind.api_version,
         "kind": kind,
         "metadata": {
             "name": name,
@@ -62,6 +68,14 @@ def _replica(container: str, given: Any, policy: str) -> Json:
     if given is not None:
         spec["replicas"] = given
     return spec | ({"restartPolicy": policy} if policy else {})
+
+
+def _limited(framework: Framework, replica: Json) -> Json:
+    """Where roles have limits of their own, a bare policy comes with a generous one."""
+    policy = replica.get("restartPolicy")
+    if not framework.limits_by_role or not isinstance(policy, str):
+        return replica
+    return replica | {"restartPolicy": {"policy": policy, "limit": 3}}
 
 
 def a_template(container: str, *, metadata: Json | None = None, **fields: Any) -> Json:

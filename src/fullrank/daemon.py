@@ -7,21 +7,26 @@ import re
 import resource
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import anyio
+import anyio.to_thread
 
 from fullrank import __version__
 from fullrank.agent.agent import NodeAgent, stop_all_pods
+from fullrank.agent.api_access import ApiAccess
+from fullrank.agent.devices import annotations_for, gpus_of, resources_of
 from fullrank.agent.logs import PodLogReader
 from fullrank.agent.network import port_is_free
 from fullrank.agent.node import Machine
 from fullrank.agent.processes import ProcessRuntime
+from fullrank.agent.visits import Visit, running_attempt, visiting
 from fullrank.api.meta import Json
+from fullrank.api.queues import QUEUE_KINDS
 from fullrank.api.scheme import CORE_KINDS, Scheme
 from fullrank.client import kubeconfig
 from fullrank.clock import SystemClock
@@ -33,6 +38,8 @@ from fullrank.controllers.ports import PortBook
 from fullrank.controlplane.access import Access
 from fullrank.controlplane.admission import Admission
 from fullrank.controlplane.collector import Collector
+from fullrank.controlplane.exec_route import Wish
+from fullrank.controlplane.front import announce
 from fullrank.controlplane.local import LocalClient
 from fullrank.controlplane.namespaces import Namespaces
 from fullrank.controlplane.pki import Credentials as PkiCredentials
@@ -72,32 +79,44 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
         stack.enter_context(locked(settings.home))
         proof = credentials(settings.home / "pki", clock.now(), (settings.listen,))
         store = stack.enter_context(closing(Store(settings.home / "state.db")))
-        scheme = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
-        admission = Admission(JOB_KINDS)
+        admission = Admission((*JOB_KINDS, *QUEUE_KINDS))
+        scheme = Scheme(admission.kinds)
         registry = Registry(
             store, scheme, clock, lambda: str(uuid4()), admission, root_ca=proof.ca.read_text()
         )
-        await stack.enter_async_context(_running(store.run))
+        await stack.enter_async_context(_running(store.run, store.grow_old))
         await ensure_namespaces(registry)
         client = LocalClient(registry)
-        api = Api(registry, admission, Access(proof.token), _Logs(settings.home), clock)
+        runtime = ProcessRuntime(settings.home, clock)
+        logs, containers = _Logs(settings.home), _Containers(runtime)
+        api = Api(registry, admission, Access(proof.token), logs, clock, containers=containers)
         address = await stack.enter_async_context(_listening(api, proof, settings))
         _write_kubeconfig(settings.home / "kubeconfig", address, proof)
-        runtime = await stack.enter_async_context(ProcessRuntime(settings.home, clock))
+        await announce(client, address)
+        await stack.enter_async_context(runtime)
         home = Home(Running(os.getpid(), __version__, address))
         stack.push_async_callback(_leave, home, runtime)
         images = Images(settings.home, environ=os.environ, strict=settings.images == "strict")
-        machine = Machine(node_name(socket.gethostname()), version=__version__)
+        cards = await anyio.to_thread.run_sync(gpus_of, settings.gpus)
+        machine = Machine(
+            node_name(socket.gethostname()),
+            version=__version__,
+            resources=resources_of(cards),
+            annotations=annotations_for(cards),
+        )
+        access = ApiAccess(address, proof.ca.read_text(), proof.token)
         companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
         lookout = Lookout(client, JOB_KINDS, companions)
         await stack.enter_async_context(
             _running(
                 lookout.run,
                 Collector(client, scheme).run,
-                Namespaces(client, scheme, proof.ca.read_text()).run,
+                Namespaces(client, scheme, proof.ca.read_text(), clock).run,
                 JobController(client, lookout, clock, PortBook(port_is_free)).run,
                 Binder(client, lookout, clock, cpu_overcommit=settings.cpu_overcommit).run,
-                NodeAgent(client, runtime, images, clock, home=settings.home, machine=machine).run,
+                NodeAgent(
+                    client, runtime, images, clock, home=settings.home, machine=machine, access=access
+                ).run,
             )
         )
         stack.enter_context(announced(settings.home, home.running))
@@ -164,6 +183,24 @@ class _Logs:
             since=options.since,
             timestamps=options.timestamps,
             previous=options.previous,
+        )
+
+
+class _Containers:
+    """The agent's running containers, as the API enters them."""
+
+    def __init__(self, runtime: ProcessRuntime) -> None:
+        self._runtime = runtime
+
+    def conversation(self, pod: Json, container: str, wish: Wish) -> AbstractAsyncContextManager[Visit]:
+        return visiting(
+            self._runtime,
+            running_attempt(pod, container),
+            wish.command,
+            stdin=wish.stdin,
+            stdout=wish.stdout,
+            stderr=wish.stderr,
+            tty=wish.tty,
         )
 
 

@@ -8,6 +8,7 @@
     ├── Forbidden       the caller's   403  slow retry in a reconcile       CLI: told, exit 1
     ├── NotFound        nobody's       404  nothing to do in a reconcile    CLI: told, exit 1
     ├── NotAllowed      the caller's   405  a verb this object lacks
+    ├── NotAcceptable   the caller's   406  a form we do not answer in
     ├── Conflict        a race         409  look again at once
     │   ├── AlreadyExists              409  somebody was first
     │   └── ApplyConflict              409  others own what was applied
@@ -77,6 +78,10 @@ class NotAllowed(FullrankError):
     code, reason = 405, "MethodNotAllowed"
 
 
+class NotAcceptable(FullrankError):
+    code, reason = 406, "NotAcceptable"
+
+
 class Conflict(FullrankError):
     code, reason = 409, "Conflict"
 
@@ -94,7 +99,13 @@ class ApplyConflict(Conflict):
 
 
 class Gone(FullrankError):
+    """What was asked for is too old; `proceed` leads on from there to what is there now, where that makes sense."""
+
     code, reason = 410, "Expired"
+
+    def __init__(self, message: str, proceed: str = "") -> None:
+        super().__init__(message)
+        self.proceed = proceed
 
 
 class Unavailable(FullrankError):

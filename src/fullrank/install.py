@@ -1,4 +1,4 @@
-"""What a cluster is given to run our jobs: definitions of the kinds, an account that may do just enough, an operator."""
+"""What a cluster is given to run our jobs: definitions of the kinds, an account that may do little, an operator."""
 
 from collections.abc import Iterable, Iterator
 

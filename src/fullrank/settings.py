@@ -18,6 +18,7 @@ class Settings:
     listen: str = "127.0.0.1"  # the address the API listens on
     port: int = 7443  # its port; another one when taken, any free one when 0
     cpu_overcommit: float = 10.0  # cores may be asked for this many times over; 1 is strict
+    gpus: str = "auto"  # what is found; "none": hidden; "fake:N": so many pretended ones
     images: str = "lenient"  # "strict": an image the catalogue does not know cannot be pulled
 
 
@@ -91,10 +92,18 @@ def _images(value: Any) -> str:
     return str(value)
 
 
+def _gpus(value: Any) -> str:
+    kind, _, count = str(value).partition(":")
+    if str(value) not in ("auto", "none") and not (kind == "fake" and count.isdecimal() and int(count) <= 1024):
+        raise ValueError('must be "auto", "none" or "fake:N" with N up to 1024')
+    return str(value)
+
+
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "listen": _address,
     "port": _port,
     "cpu_overcommit": _factor,
+    "gpus": _gpus,
     "images": _images,
 }
 assert {"home", *READERS} == {field.name for field in fields(Settings)}

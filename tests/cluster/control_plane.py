@@ -1,11 +1,11 @@
 """A whole Kubernetes with pretended nodes, and the operators to be tried on it, each for as long as a test needs it."""
 
-import base64
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,8 @@ import yaml
 from fullrank.api.meta import Json
 from fullrank.client import kubeconfig
 from fullrank.client.kubeconfig import Connection
+from fullrank.clock import SystemClock
+from fullrank.controlplane.pki import credentials
 from fullrank.dialects.registry import JOB_KINDS
 from fullrank.install import manifests
 from tests.contract.kubernetes import free_ports, kubernetes, started
@@ -40,7 +42,7 @@ class Cluster:
         text = None if documents is None else yaml.safe_dump_all(documents)
         argv = [str(self.binaries / "kubectl"), "--kubeconfig", str(self.config), *words]
         answer = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
-        assert answer.returncode == 0, f"kubectl {' '.join(words)}: {answer.stderr}"
+        assert answer.returncode == 0, f"kubectl {' '.join(words)}: {answer.stderr[:1000]}"
         return answer.stdout
 
     def namespace(self, name: str) -> str:
@@ -95,7 +97,11 @@ def install(one: Cluster) -> None:
     """Everything that `fullrank install` prints, as it is applied by those who read its help."""
     documents = [*manifests(JOB_KINDS, image="fullrank:test", namespace="fullrank")]
     one.kubectl("apply", "--server-side", "-f", "-", documents=documents)
-    one.kubectl("wait", "--for=condition=Established", "crd", "--all", f"--timeout={PATIENCE:.0f}s")
+    names = {each.kind.group_resource for each in JOB_KINDS}
+    deadline = time.monotonic() + PATIENCE
+    while not names <= set(one.kubectl("api-resources", "-o", "name").split()):
+        assert time.monotonic() < deadline, "the definitions were not taken in"
+        time.sleep(0.2)
 
 
 @contextmanager
@@ -114,8 +120,10 @@ def training_operator(one: Cluster, namespace: str) -> Iterator[int]:
     log, scratch = one.folder / "training-operator.log", one.folder / "training-operator"
     certificates = scratch / "k8s-webhook-server" / "serving-certs"
     certificates.mkdir(parents=True)
-    secret = "training-operator-webhook-cert"
-    one.kubectl("-n", namespace, "create", "secret", "generic", secret)
+    keys = credentials(one.folder / "pki", SystemClock().now())
+    shutil.copy(keys.server_certificate, certificates / "tls.crt")
+    shutil.copy(keys.server_key, certificates / "tls.key")
+    one.kubectl("-n", namespace, "create", "secret", "generic", "training-operator-webhook-cert")
     validator = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -134,18 +142,6 @@ def training_operator(one: Cluster, namespace: str) -> Iterator[int]:
         f"--webhook-server-port={webhooks}",
         env={**os.environ, **settings},
     ) as process:
-
-        def papers() -> Mapping[str, str]:
-            return (
-                yaml.safe_load(one.kubectl("-n", namespace, "get", "secret", secret, "-o", "yaml")).get(
-                    "data"
-                )
-                or {}
-            )
-
-        _until(lambda: "tls.crt" in papers(), process, log)
-        for name, text in papers().items():
-            (certificates / name).write_bytes(base64.b64decode(text))
         _until(lambda: log.read_text().count("Starting workers") >= 6, process, log)
         yield process.pid
 

@@ -27,7 +27,7 @@ def assets() -> Path | None:
 
 
 @contextmanager
-def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
+def kubernetes(binaries: Path, folder: Path, *flags: str) -> Iterator[Connection]:
     keys = credentials(folder / "pki", SystemClock().now())
     etcd, peer, port = free_ports(3)
     connection = Connection(
@@ -64,6 +64,7 @@ def kubernetes(binaries: Path, folder: Path) -> Iterator[Connection]:
                 "--service-cluster-ip-range=10.0.0.0/16",
                 "--authorization-mode=RBAC",
                 "--disable-admission-plugins=ServiceAccount",  # nobody makes accounts: no controller manager runs
+                *flags,
             )
         )
         _await_ready(connection, server, folder / "kube-apiserver.log")

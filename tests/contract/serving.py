@@ -72,6 +72,9 @@ class SampleJob:
         path = "spec.pytorchReplicaSpecs"
         return [] if roles else [Cause(path, "Required value: at least one role", "FieldValueRequired")]
 
+    def warnings(self, obj: Json) -> list[str]:
+        return ["fewer than two workers"] if not obj["spec"]["pytorchReplicaSpecs"].get("Worker") else []
+
 
 class PretendedLogs:
     """Ten lines, whoever asks; a follower gets one more when it is let."""

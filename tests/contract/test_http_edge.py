@@ -301,6 +301,128 @@ async def test_a_status_of_the_wrong_shape_is_refused_at_the_door(wire: Wire) ->
     code, told = await wire.ask("PATCH", f"{PODS}/p/status", {"status": {"containerStatuses": 5}}, **merge)
     assert (code, told["details"]["causes"][0]["field"]) == (422, "status.containerStatuses")
     replaced = {"metadata": {"name": "p"}, "status": "fine"}
-    assert (await wire.ask("PUT", f"{PODS}/p/status", replaced))[0] == 422
+    assert (await wire.ask("PUT", f"{PODS}/p/status", replaced))[0] == 400
     assert (await wire.ask("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}, **merge))[0] == 200
     assert (await wire.ask("GET", PODS, **TABLE))[1]["rows"][0]["cells"][2] == "Running"
+
+
+async def test_an_event_is_the_same_in_both_groups(wire: Wire) -> None:
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    event = {
+        "metadata": {"name": "e"},
+        "regarding": about,
+        "note": "seen",
+        "reason": "Seen",
+        "type": "Normal",
+    }
+    newer = "/apis/events.k8s.io/v1/namespaces/default/events"
+    code, created = await wire.ask("POST", newer, event | {"eventTime": "2026-01-01T00:00:00.000000Z"})
+    assert (code, created["apiVersion"], created["note"]) == (201, "events.k8s.io/v1", "seen")
+    _, older = await wire.ask("GET", "/api/v1/namespaces/default/events/e")
+    assert (older["apiVersion"], older["message"], older["involvedObject"]) == ("v1", "seen", about)
+    merge = {"Content-Type": "application/merge-patch+json"}
+    _, patched = await wire.ask("PATCH", f"{newer}/e", {"note": "again"}, **merge)
+    assert patched["note"] == "again"
+    _, listed = await wire.ask("GET", f"{newer}?fieldSelector=regarding.name%3Dp")
+    assert [(each["kind"], each["note"]) for each in listed["items"]] == [("Event", "again")]
+    async with wire.watch(f"{newer}?watch=1") as events:
+        first = await anext(events)
+    assert (first["type"], first["object"]["note"]) == ("ADDED", "again")
+    _, table = await wire.ask("GET", f"{newer}/e", **TABLE)
+    assert table["rows"][0]["cells"][1:4] == ["Normal", "Seen", "pod/p"]
+    await wire.ask("DELETE", f"{newer}/e")
+    assert (await wire.ask("GET", "/api/v1/namespaces/default/events/e"))[0] == 404
+
+
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+
+
+async def test_what_others_own_is_not_applied_over(wire: Wire) -> None:
+    mine, yours = f"{MAPS}/c?fieldManager=me", f"{MAPS}/c?fieldManager=you"
+    code, made = await wire.ask("PATCH", mine, config_map("c", a="1"), **APPLY)
+    assert (code, made["metadata"]["managedFields"][0]["manager"]) == (201, "me")
+    code, told = await wire.ask("PATCH", yours, config_map("c", a="2"), **APPLY)
+    assert (code, told["reason"], told["details"]) == (
+        409,
+        "Conflict",
+        {"causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "me"', "field": ".data.a"}]},
+    )
+    code, forced = await wire.ask("PATCH", f"{yours}&force=true", config_map("c", a="2"), **APPLY)
+    assert (code, forced["data"]) == (200, {"a": "2"})
+    again, same = await wire.ask("PATCH", yours, config_map("c", a="2"), **APPLY)
+    assert (again, same["metadata"]["resourceVersion"]) == (200, forced["metadata"]["resourceVersion"])
+
+
+BAD_APPLIES: dict[str, tuple[str, Json, int, str]] = {
+    "nobody's": ("", config_map("c"), 422, "fieldManager: Required value: is required for apply patch"),
+    "without a kind": (
+        "fieldManager=me",
+        {"metadata": {"name": "c"}},
+        400,
+        "must have an apiVersion and a kind",
+    ),
+    "of another name": ("fieldManager=me", config_map("d"), 400, "does not match the name on the URL (c)"),
+    "with owners": (
+        "fieldManager=me",
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "c", "managedFields": [{"manager": "x"}]},
+        },
+        400,
+        "metadata.managedFields must be nil",
+    ),
+    "by too long a name": (f"fieldManager={'x' * 129}", config_map("c"), 422, "fieldManager: Too long"),
+    "strictly, with unknown fields": (
+        "fieldManager=me&fieldValidation=Strict",
+        config_map("c") | {"dta": {}},
+        400,
+        'strict decoding error: unknown field "dta"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "config", "status", "message"), BAD_APPLIES.values(), ids=BAD_APPLIES)
+async def test_a_bad_apply_is_told_what_is_wrong(
+    wire: Wire, query: str, config: Json, status: int, message: str
+) -> None:
+    code, told = await wire.ask("PATCH", f"{MAPS}/c?{query}", config, **APPLY)
+    assert code == status
+    assert message in told["message"]
+
+
+async def test_writers_are_signed_by_their_agent_where_they_give_no_name(wire: Wire) -> None:
+    _, made = await wire.ask("POST", MAPS, config_map("c", a="1"), **{"User-Agent": "robot/1.2 (linux)"})
+    (entry,) = made["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("robot", "Update")
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
+
+
+async def test_fields_named_twice_are_told(wire: Wire) -> None:
+    body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"a":"1","a":"2"}}'
+    media = {"Content-Type": "application/json"}
+    code, told = await wire.ask("POST", f"{MAPS}?fieldValidation=Strict", body, **media)
+    assert (code, told["message"].endswith('strict decoding error: duplicate field "data.a"')) == (400, True)
+    code, made = await wire.ask("POST", MAPS, body, **media)
+    assert (code, made["data"]) == (201, {"a": "2"})
+
+
+async def test_who_acts_as_somebody_else_may_do_nothing(wire: Wire) -> None:
+    code, told = await wire.ask("GET", PODS, **{"Impersonate-User": "jane"})
+    assert (code, told["reason"]) == (403, "Forbidden")
+    review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    _, asked = await wire.ask("POST", review, {"spec": {}}, **{"Impersonate-User": "jane"})
+    assert asked["status"]["allowed"] is False
+    _, own = await wire.ask("POST", review, {"spec": {}})
+    assert own["status"] == {"allowed": True}
+
+
+async def test_a_review_is_no_table(wire: Wire) -> None:
+    review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    only_table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    assert (await wire.ask("POST", review, {"spec": {}}, **only_table))[0] == 406
+
+
+async def test_no_tokens_are_issued(wire: Wire) -> None:
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    assert (await wire.ask("POST", f"{accounts}/default/token", {"spec": {}}))[0] == 404

@@ -1,10 +1,12 @@
 """A runtime without processes: containers run until a test says how they end."""
 
+import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import anyio
 
-from fullrank.agent.runtime import Attempt, Exit, Launch, Run
+from fullrank.agent.runtime import Attempt, Execution, Exit, Launch, Run, Usage
 from fullrank.clock import Clock
 
 STOPPED = 143
@@ -20,6 +22,8 @@ class PretendedRuntime:
         self.launches: list[Launch] = []
         self.stubborn = False  # containers do not end when they are asked to
         self.shortcoming = ""
+        self.executed: list[tuple[Attempt, tuple[str, ...]]] = []
+        self.outcomes: dict[tuple[str, ...], Execution] = {}
 
     def finish(self, pod_uid: str, container: str, code: int, *, reason: str = "", message: str = "") -> None:
         """Ends the running attempt of a container."""
@@ -60,6 +64,17 @@ class PretendedRuntime:
 
     def forget(self, pod_uid: str) -> None:
         self._runs = {attempt: run for attempt, run in self._runs.items() if attempt.pod_uid != pod_uid}
+
+    async def execute(
+        self, attempt: Attempt, argv: Sequence[str], streams: tuple[int, int, int]
+    ) -> Execution:
+        for stream in streams:
+            os.close(stream)
+        self.executed.append((attempt, tuple(argv)))
+        return self.outcomes.get(tuple(argv), Execution(0))
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        return Usage(1.0, 1 << 20) if attempt in self.running() else None
 
     async def shortcomings(self) -> str:
         return self.shortcoming

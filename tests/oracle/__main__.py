@@ -1,5 +1,9 @@
-"""`python -m tests.oracle [WORD…]`: our operator beside training-operator v1.8.1; cases whose names have a WORD, or all."""
+"""`python -m tests.oracle [--all] [WORD…]`: ours beside training-operator v1.8.1.
 
+All cases are played, or those whose names have a WORD. With --all the differences that are meant are shown too.
+"""
+
+import signal
 import sys
 import tempfile
 import time
@@ -7,18 +11,23 @@ from pathlib import Path
 
 import anyio
 
-from tests.cluster.control_plane import Cluster, cluster, install, our_operator, training_operator
+from fullrank.client.kubeconfig import Connection
+from tests.cluster.control_plane import cluster, install, our_operator, training_operator
 from tests.contract.kubernetes import NEEDED, assets
 from tests.oracle.cases import CASES, Case
 from tests.oracle.compare import Difference
 from tests.oracle.expected import TABLE, tally, unexpected
 from tests.oracle.stage import OURS, THEIRS, stage
 
+VERBOSE = "--all"
+
 
 def main(words: list[str]) -> int:
     binaries = assets()
     if binaries is None:
         sys.exit(NEEDED)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the cluster is taken down
+    words = [word for word in words if word != VERBOSE]
     chosen = {name: case for name, case in CASES.items() if not words or any(word in name for word in words)}
     began = time.monotonic()
     with (
@@ -29,22 +38,29 @@ def main(words: list[str]) -> int:
         for namespace in (THEIRS, OURS):
             one.namespace(namespace)
         with training_operator(one, THEIRS), our_operator(one, OURS):
-            found = anyio.run(_played, one, chosen)
-    wrong = unexpected(found)
-    sys.stdout.write("".join(f"{each}\n" for each in wrong))
-    counts = tally(found)
-    sys.stdout.write(
-        "\nmeant to differ:\n"
-        + "".join(f"  {counts[name]:4}  {name}: {TABLE[name].reason}\n" for name in TABLE)
-    )
-    took = time.monotonic() - began
-    sys.stdout.write(f"\n{len(chosen)} cases, {len(wrong)} differences that are not meant, {took:.0f} s\n")
+            found = anyio.run(_played, one.connection, chosen)
+    return _summary(len(chosen), found, time.monotonic() - began)
+
+
+async def _played(connection: Connection, chosen: dict[str, Case]) -> list[Difference]:
+    async with stage(connection) as both:
+        return await both.play_all(chosen.items(), tell=_tell)
+
+
+def _tell(name: str, found: list[Difference]) -> None:
+    wrong = found if VERBOSE in sys.argv else unexpected(found)
+    print(f"{'differs' if wrong else 'same   '}  {name}", flush=True)  # noqa: T201
+    for each in wrong:
+        print(f"  {each}")  # noqa: T201
+
+
+def _summary(cases: int, found: list[Difference], seconds: float) -> int:
+    wrong, counts = unexpected(found), tally(found)
+    print("\nmeant to differ:")  # noqa: T201
+    for name, one in TABLE.items():
+        print(f"  {counts[name]:4}  {name}: {one.reason}")  # noqa: T201
+    print(f"\n{cases} cases in {seconds:.0f} s, {len(wrong)} differences that are not meant")  # noqa: T201
     return 1 if wrong else 0
-
-
-async def _played(one: Cluster, chosen: dict[str, Case]) -> list[Difference]:
-    async with stage(one.connection) as both:
-        return await both.play_all(chosen.items())
 
 
 if __name__ == "__main__":

@@ -263,7 +263,9 @@ def _tensorflow() -> dict[str, Case]:
         "TFJob: dynamic workers, a server fails": Case(
             job("TFJob", {"PS": 1, "Worker": 2}, enableDynamicWorker=True), {"exits 1": end(1, "ps-0")}
         ),
-        "TFJob: dynamic workers and a chief": Case(job("TFJob", {"Chief": 1, "Worker": 1}, enableDynamicWorker=True), {}),
+        "TFJob: dynamic workers and a chief": Case(
+            job("TFJob", {"Chief": 1, "Worker": 1}, enableDynamicWorker=True), {}
+        ),
         "TFJob: an evaluator that ends": Case(
             job("TFJob", {"Chief": 1, "Evaluator": 1, "Worker": 1}), {"evaluator exits 0": end(0, "evaluator-0")}
         ),
@@ -343,7 +345,7 @@ def _pytorch() -> dict[str, Case]:
             },
         ),
         "PyTorchJob: a template with everything": Case(
-            job("PyTorchJob", {"Master": 1, "Worker": replica("PyTorchJob", 1, metadata=written, **spec)}, "OnFailure"), {}
+            job("PyTorchJob", {"Master": 1, "Worker": replica("PyTorchJob", metadata=written, **spec)}, "OnFailure"), {}
         ),
         "PyTorchJob: ports of its own": Case(
             job("PyTorchJob", {

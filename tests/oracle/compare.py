@@ -24,6 +24,7 @@ class Difference:
     path: str
     theirs: Any
     ours: Any
+    crowded: bool = False  # v1 had more to tell of the job than it keeps
 
     def __str__(self) -> str:
         return f"{self.case} / {self.step}: {self.path}\n    v1.8.1: {self.theirs}\n    ours:   {self.ours}"
@@ -88,7 +89,7 @@ def differences(theirs: Json, ours: Json) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Paths and what is there. Whole objects that only one has, and variables, whose order counts, stay in one piece."""
+    """Paths and what is there. Variables, whose order counts, stay in one piece."""
     if isinstance(value, Mapping):
         if path.startswith("objects.") and path.count(".") == 1:
             yield path, "there"

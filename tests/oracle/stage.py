@@ -1,6 +1,6 @@
 """Both operators on one cluster, each with a namespace of its own, and the same cases played to both."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -27,7 +27,8 @@ QUIET, PATIENCE = (
     1.0,
     12.0,
 )  # seconds without news that count as the end of a step, and those to wait for agreement
-AT_ONCE = 6
+AT_ONCE = 8
+MOST_EVENTS = 25  # of one job that v1 keeps
 
 
 class Side:
@@ -65,6 +66,9 @@ class Side:
             if (about["kind"], about["name"]) == (kind.kind, name):
                 yield one
 
+    def told(self, kind: Kind, name: str) -> int:
+        return sum(one.get("count") or 1 for one in self._events(kind, name))
+
     def pods(self, job: str) -> list[str]:
         return [name_of(one) for one in self.caches[POD].all() if name_of(one).startswith(f"{job}-")]
 
@@ -97,7 +101,7 @@ class Side:
             return  # cleaned up already
 
     async def settled(self, job: str) -> None:
-        while (left := self.changed.get(job, 0.0) + QUIET - anyio.current_time()) > 0:
+        while (left := self.changed.get(job, 0.0) + QUIET - anyio.current_time()) > 0:  # noqa: ASYNC110
             await anyio.sleep(left)
 
 
@@ -135,7 +139,7 @@ class Stage:
             for side in (self.theirs, self.ours):
                 await side.settled(name)
             found = [
-                Difference(title, kind.kind, step, *one)
+                Difference(title, kind.kind, step, *one, crowded=self.theirs.told(kind, name) >= MOST_EVENTS)
                 for one in differences(self.theirs.view(kind, name), self.ours.view(kind, name))
                 if events or not one[0].startswith("events.")
             ]
@@ -143,12 +147,18 @@ class Stage:
                 return found
             await anyio.sleep(0.5)
 
-    async def play_all(self, cases: Iterable[tuple[str, Case]]) -> list[Difference]:
+    async def play_all(
+        self,
+        cases: Iterable[tuple[str, Case]],
+        tell: Callable[[str, list[Difference]], None] = lambda *_: None,
+    ) -> list[Difference]:
         limiter, found = anyio.CapacityLimiter(AT_ONCE), list[Difference]()
 
         async def one(index: int, title: str, case: Case) -> None:
             async with limiter:
-                found.extend(await self.play(title, f"case-{index}", case))
+                mine = await self.play(title, f"case-{index}", case)
+                tell(title, mine)
+                found.extend(mine)
 
         async with anyio.create_task_group() as tasks:
             for index, (title, case) in enumerate(cases):

@@ -21,6 +21,9 @@ class Things:
         grew = old is not None and obj["spec"]["size"] > old["spec"]["size"]
         return [Cause("spec.size", "Forbidden: may not grow", "FieldValueForbidden")] if grew else []
 
+    def warnings(self, obj: Json) -> list[str]:
+        return ["rather large"] if obj["spec"].get("size", 0) > 1000 else []
+
 
 admit = Admission([Things()])
 

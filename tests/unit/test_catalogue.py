@@ -12,6 +12,7 @@ from fullrank.images.entries import Entry, read_entry
 pytestmark = pytest.mark.anyio
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
+INTERPRETERS = os.path.dirname(os.path.realpath(sys.executable))
 
 
 class Told(list[str]):
@@ -49,7 +50,8 @@ def test_builtin_entries_are_without_complaint(path: Path) -> None:
 async def test_an_unknown_image_runs_in_the_environment_fullrank_was_started_from(tmp_path: Path) -> None:
     told = Told()
     image = await images(tmp_path).prepare("example/none:1", {}, told)
-    assert image == Image("example/none:1", {"PATH": f"{sys.prefix}/bin:{PATH}"})
+    assert image == Image("example/none:1", {"PATH": f"{sys.prefix}/bin:{PATH}"}, folders=image.folders)
+    assert image.folders[0] == Path(sys.prefix)
     assert len(told) == 1
     assert "example/none:1 is not in the catalogue" in told[0]
 
@@ -112,6 +114,32 @@ async def test_a_named_environment_takes_the_place_of_the_entrys_own(tmp_path: P
     image = await prepare(images(tmp_path), "kubeflowkatib/pytorch-mnist:v1", "mine")
     assert image.env["PATH"] == f"{environment}/bin:{PATH}"
     assert [target for target, _, _ in image.files] == ["/opt/pytorch-mnist/mnist.py"]
+
+
+async def test_an_image_names_the_folders_that_a_program_needs_whoever_runs_it(tmp_path: Path) -> None:
+    describe(tmp_path, "tool.py", "")
+    describe(tmp_path, "x.yaml", "images: [x]\nfiles: {/opt/x/tool.py: tool.py}")
+    environment = name_environment(tmp_path, "mine")
+    image = await prepare(images(tmp_path), "x", "mine")
+    _, tool, _ = image.files[0]
+    laid_out, *made_of = image.folders
+    assert tool == laid_out / "opt/x/tool.py"
+    assert made_of[0] == environment
+    assert str(made_of[-1] / "bin") == INTERPRETERS
+
+
+async def test_modules_of_an_image_are_found_also_where_its_files_are_not_at_their_paths(
+    tmp_path: Path,
+) -> None:
+    describe(tmp_path, "tool.py", "")
+    describe(
+        tmp_path,
+        "x.yaml",
+        "images: [x]\nfiles: {/opt/x/tool.py: tool.py}\nenv: {PYTHONPATH: '/opt/x:/opt/other'}",
+    )
+    image = await prepare(images(tmp_path), "x")
+    _, tool, _ = image.files[0]
+    assert image.env["PYTHONPATH"] == f"{tool.parent}:/opt/other"
 
 
 NAMES = {

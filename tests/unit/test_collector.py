@@ -67,7 +67,7 @@ async def home() -> AsyncIterator[Home]:
     home = Home(registry)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Collector(home.client, scheme).run)
-        tasks.start_soon(Namespaces(home.client, scheme, "THE CA").run)
+        tasks.start_soon(Namespaces(home.client, scheme, "THE CA", ManualClock()).run)
         yield home
         tasks.cancel_scope.cancel()
     store.close()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fullrank.api.meta import Json, owner_reference
-from fullrank.dialects.kubeflow import LABEL
+from fullrank.dialects.kubeflow_status import LABEL
 from fullrank.planning.desired import overwrites_restart_policy, pod_for, says_otherwise, service_for
 from tests.build import a_job, a_template, gang_of, kind_of, member
 

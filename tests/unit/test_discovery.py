@@ -10,7 +10,13 @@ discovery = Discovery([*map(Resource, (*CORE_KINDS, JOB)), Resource(REVIEW, ("cr
 
 def test_groups_are_listed_without_the_core() -> None:
     groups = [group["name"] for group in discovery.groups()["groups"]]
-    assert groups == ["authorization.k8s.io", "coordination.k8s.io", "kubeflow.org", "scheduling.k8s.io"]
+    assert groups == [
+        "authorization.k8s.io",
+        "coordination.k8s.io",
+        "events.k8s.io",
+        "kubeflow.org",
+        "scheduling.k8s.io",
+    ]
 
 
 def test_a_group_names_its_versions() -> None:

@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_setting_is_in_the_docs() -> None:
     text = (ROOT / "docs/settings.md").read_text()
-    missing = [name for name in READERS if f"`FULLRANK_{name.upper()}`" not in text or f"`{name}`" not in text]
+    missing = [
+        name for name in READERS if f"`FULLRANK_{name.upper()}`" not in text or f"`{name}`" not in text
+    ]
     assert missing == []
 
 
@@ -21,4 +23,6 @@ def test_every_command_is_in_the_readme() -> None:
 
 def test_the_readme_shows_two_commands_by_line_20() -> None:
     head = (ROOT / "README.md").read_text().splitlines()[:20]
-    assert [command for command in ("make run", "make test") if not any(command in line for line in head)] == []
+    assert [
+        command for command in ("make run", "make test") if not any(command in line for line in head)
+    ] == []

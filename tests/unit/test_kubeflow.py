@@ -11,11 +11,12 @@ from fullrank.api.jobs import Counts, RunPolicy
 from fullrank.api.meta import Json, stamp
 from fullrank.api.schema import complaints as schema_complaints
 from fullrank.dialects.contract import Mark, Report
-from fullrank.dialects.kubeflow import LABEL, with_condition
+from fullrank.dialects.kubeflow import KUBEFLOW
+from fullrank.dialects.kubeflow_status import LABEL, with_condition
 from fullrank.dialects.registry import JOB_KINDS
 from tests.build import NOW, a_job, a_template, kind_of
 
-KINDS = {one.kind.kind: one for one in JOB_KINDS}
+KINDS = {one.kind.kind: one for one in JOB_KINDS if one.dialect is KUBEFLOW}
 
 # -- the kinds -----------------------------------------------------------------------------------------------------
 

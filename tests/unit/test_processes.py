@@ -6,15 +6,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import pytest
 
+from fullrank.agent.control_groups import ControlGroups, out_of_memory_records, remove
 from fullrank.agent.nursery.container_log import ContainerLog
 from fullrank.agent.processes import ProcessRuntime
-from fullrank.agent.runtime import Attempt, Launch, Mount
+from fullrank.agent.runtime import Attempt, Launch, Limits, Mount
+from fullrank.agent.visits import visiting
 from fullrank.clock import SystemClock
 
 pytestmark = pytest.mark.anyio
@@ -295,6 +298,7 @@ SERVER = """
 import sys
 from pathlib import Path
 import anyio
+from fullrank.agent.control_groups import ControlGroups, out_of_memory_records, remove
 from fullrank.agent.nursery.container_log import ContainerLog
 from fullrank.agent.processes import ProcessRuntime
 from fullrank.clock import SystemClock
@@ -390,3 +394,78 @@ def test_times_in_logs_are_those_of_kubernetes(tmp_path: Path) -> None:
     moment = lines[0].split(" ")[0]
     assert len(moment) == len("2026-11-15T05:11:00.123456789Z")
     assert datetime.fromisoformat(moment[:26] + "+00:00").tzinfo == UTC
+
+
+def can_limit_memory(home: Path) -> bool:
+    groups = ControlGroups.of_this_machine(home)
+    made = groups.make(Attempt("rehearsal", "x", 0), Limits(memory=1 << 20))
+    remove(made)
+    groups.sweep()
+    return bool(out_of_memory_records(made) or made)
+
+
+async def test_a_container_over_its_limit_is_killed_and_its_neighbour_lives(tmp_path: Path) -> None:
+    if not can_limit_memory(tmp_path):
+        pytest.skip("this machine lets us limit no memory")
+    async with ProcessRuntime(tmp_path, SystemClock()) as runtime:
+        neighbour = a_launch(tmp_path, "", argv=("sleep", "2000"))
+        hungry = "x = bytearray(200 << 20)"
+        hog = replace(
+            a_launch(tmp_path, "", argv=(sys.executable, "-S", "-c", hungry), number=1),
+            limits=Limits(memory=32 << 20),
+        )
+        await runtime.start(neighbour)
+        await runtime.start(hog)
+        ended = await runtime.wait(hog.attempt)
+        assert (ended.code, ended.reason) == (128 + signal.SIGKILL, "OOMKilled")
+        used = runtime.usage(neighbour.attempt)
+        assert used is not None
+        assert 0 < used.memory < 32 << 20
+        await runtime.stop(neighbour.attempt, grace=5)
+        assert (await runtime.wait(neighbour.attempt)).reason == ""
+        runtime.forget("uid-1")
+        assert runtime.usage(neighbour.attempt) is None
+
+
+@needs_root
+async def test_a_read_only_container_writes_to_its_volumes_alone(
+    runtime: ProcessRuntime, tmp_path: Path
+) -> None:
+    (tmp_path / "volume").mkdir()
+    script = "echo x > /data/file && echo wrote; echo x > /tmp/file || echo no; echo x > /file || echo no"
+    mounts = (Mount(tmp_path / "volume", "/data"),)
+    launch = a_launch(tmp_path, script, mounts=mounts, read_only=True)
+    await runtime.start(launch)
+    await runtime.wait(launch.attempt)
+    assert [line for line in log_of(launch) if "stdout" in line] == [
+        "stdout F wrote",
+        "stdout F no",
+        "stdout F no",
+    ]
+
+
+@needs_root
+async def test_further_groups_are_the_processes_own(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    launch = a_launch(tmp_path, "id -u; id -G", user=1000, group=1000, groups=(2000, 3000))
+    await runtime.start(launch)
+    await runtime.wait(launch.attempt)
+    assert log_of(launch) == ["stdout F 1000", "stdout F 1000 2000 3000"]
+
+
+async def test_whoever_hangs_up_on_a_program_ends_it(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    launch = a_launch(tmp_path, "", argv=("sleep", "2001"))
+    await runtime.start(launch)
+    async with visiting(
+        runtime,
+        launch.attempt,
+        ["sh", "-c", "echo on; sleep 2002"],
+        stdin=False,
+        stdout=True,
+        stderr=False,
+        tty=False,
+    ) as program:
+        assert await anext(program.outputs()) == (1, b"on\n")
+    with anyio.fail_after(10):
+        while any("sleep 2002" in line for line in all_commands()):  # noqa: ASYNC110  # nobody tells us
+            await anyio.sleep(0.01)
+    await runtime.stop(launch.attempt, grace=5)

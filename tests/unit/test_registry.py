@@ -408,8 +408,11 @@ async def test_a_page_from_before_the_compaction_is_gone(registry: Registry) -> 
     await registry.create(CONFIG_MAP, a_map())
     for number in range(150):
         await registry.patch(KEY, {"data": {"size": str(number)}})
-    with pytest.raises(Gone, match="continue parameter is too old"):
+    with pytest.raises(Gone, match="continue parameter is too old") as gone:
         registry.select(NAMESPACE, limit=2, proceed=first.proceed)
+    onward = registry.select(NAMESPACE, limit=2, proceed=gone.value.proceed)
+    assert (onward.revision, onward.remaining) == (registry.store.revision, 1)
+    assert not {name_of(each.obj) for each in onward.records} & {name_of(each.obj) for each in first.records}
 
 
 @pytest.mark.parametrize("token", ["abc", "e30", "%%%", "bm9uc2Vuc2U"])

@@ -136,7 +136,7 @@ def test_events_say_how_often_and_since_when() -> None:
         "involvedObject": {"kind": "Pod", "name": "p"}, "type": "Warning", "reason": "BackOff", "message": "again\n",
         "count": 3, "firstTimestamp": CREATED, "lastTimestamp": stamp(NOW - timedelta(seconds=30)),
     }  # fmt: skip
-    assert cells(EVENT, event)[:4] == ["30s (x3 over 18m)", "Warning", "BackOff", "pod/p"]
+    assert cells(EVENT, event)[:4] == ["30s", "Warning", "BackOff", "pod/p"]
     assert cells(EVENT, event)[6] == "again"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fullrank.api.meta import Json, owner_reference
-from fullrank.dialects.kubeflow import LABEL
+from fullrank.dialects.kubeflow_status import LABEL
 from fullrank.dialects.registry import JOB_KINDS
 from fullrank.frameworks.contract import Gang, Member, Wiring
 from fullrank.planning.desired import companions_for, pod_for
@@ -525,6 +525,8 @@ def roles_for(kind: str, size: int) -> dict[str, int]:
         "MPIJob": {"Launcher": 1},
         "MXJob": {"Scheduler": 1, "Server": 1},
         "XGBoostJob": {"Master": 1},
+        "TensorFlowTrainingJob": {"chief": 1, "ps": 1},
+        "XGBoostTrainingJob": {"master": 1},
     }.get(kind, {})
     return few | {"Worker": size - sum(few.values())}
 

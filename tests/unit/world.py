@@ -13,6 +13,7 @@ from fullrank.api.meta import Json, name_of, stamp
 from fullrank.api.scheme import CORE_KINDS, EVENT, POD, Kind, Scheme
 from fullrank.client.port import Key
 from fullrank.clock import ManualClock
+from fullrank.controllers.companions import companion_kinds
 from fullrank.controllers.jobs import JobController
 from fullrank.controllers.lookout import Lookout
 from fullrank.controllers.ports import PortBook
@@ -102,7 +103,8 @@ async def a_world(*, ports: bool = False) -> AsyncIterator[World]:
     registry = Registry(store, SCHEME, clock, lambda: f"uid-{next(numbers)}", Admission(JOB_KINDS))
     await ensure_namespaces(registry)
     client = LocalClient(registry)
-    lookout = Lookout(client, JOB_KINDS)
+    companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
+    lookout = Lookout(client, JOB_KINDS, companions)
     controller = JobController(client, lookout, clock, PortBook(lambda _port: True) if ports else None)
     async with anyio.create_task_group() as tasks:
         for part in (lookout.run, Collector(client, SCHEME).run, controller.run):

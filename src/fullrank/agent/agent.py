@@ -12,15 +12,17 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
+from fullrank.agent.api_access import ApiAccess
 from fullrank.agent.following import follow
 from fullrank.agent.network import Network
 from fullrank.agent.node import Machine, NodePost
 from fullrank.agent.places import Places
 from fullrank.agent.runtime import Runtime
+from fullrank.agent.sources import Source, references
 from fullrank.agent.supervisor import Node, PodSupervisor, Story
 from fullrank.agent.volumes import release_volumes
 from fullrank.api.meta import Json, name_of, namespace_of, uid_of
-from fullrank.api.scheme import POD, SERVICE
+from fullrank.api.scheme import CONFIG_MAP, POD, SECRET, SERVICE, Kind
 from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client
 from fullrank.clock import Clock
@@ -37,7 +39,15 @@ GATHERING = 0.02  # seconds in which changes of names are gathered into one writ
 
 class NodeAgent:
     def __init__(
-        self, client: Client, runtime: Runtime, images: Images, clock: Clock, *, home: Path, machine: Machine
+        self,
+        client: Client,
+        runtime: Runtime,
+        images: Images,
+        clock: Clock,
+        *,
+        home: Path,
+        machine: Machine,
+        access: ApiAccess | None = None,
     ) -> None:
         self._post = NodePost(client, clock, machine)
         self._events = EventRecorder(client, "kubelet", clock, host=machine.name)
@@ -53,6 +63,7 @@ class NodeAgent:
             network=Network(Places(home)),
             tell=self._stories.send_nowait,
             allocatable=self._post.capacity,
+            access=access,
         )
         self._supervisors: dict[str, PodSupervisor] = {}
         self._services_known = anyio.Event()
@@ -67,6 +78,8 @@ class NodeAgent:
             tasks.start_soon(self._beat)
             tasks.start_soon(self._follow_services)
             tasks.start_soon(self._write_names)
+            tasks.start_soon(self._follow_sources, CONFIG_MAP)
+            tasks.start_soon(self._follow_sources, SECRET)
             # A pod that starts before its services are known would not find them.
             await self._services_known.wait()
             await self._follow_pods(tasks)
@@ -95,6 +108,17 @@ class NodeAgent:
             self._names_changed.set()
 
         await follow(self._node.client, SERVICE, see=see, lose=lose, listed=self._services_known.set)
+
+    async def _follow_sources(self, kind: Kind) -> None:
+        """Pods that show an object as files are told when it changes."""
+
+        def see(obj: Json) -> None:
+            for supervisor in self._supervisors.values():
+                pod = supervisor.pod
+                if namespace_of(pod) == namespace_of(obj) and Source(kind, name_of(obj)) in references(pod):
+                    supervisor.renew_volumes()
+
+        await follow(self._node.client, kind, see=see, lose=see)
 
     async def _write_names(self) -> None:
         while True:

@@ -23,6 +23,8 @@ class Surroundings:
     host_ip: str
     pod_ip: str
     allocatable: Mapping[str, Quantity] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)  # as variables
+    token: str = ""  # what a projected service account token holds
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -39,7 +41,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 def variables(pod: Json, container: Json, sources: Sources, around: Surroundings) -> dict[str, str]:
     """What the manifest sets, in its order: later ones may refer to earlier ones, and win over them."""
-    found: dict[str, str] = {}
+    found = dict(around.services)
     for bulk in container.get("envFrom") or []:
         found.update(_bulk(bulk, sources))
     for variable in container.get("env") or []:

@@ -4,11 +4,13 @@ import os
 import pwd
 from collections.abc import Mapping
 
+from fullrank.agent.devices import device_variables
 from fullrank.agent.environment import expand
 from fullrank.agent.places import Places
-from fullrank.agent.runtime import Attempt, Launch, Mount
+from fullrank.agent.runtime import Attempt, Launch, Limits, Mount
 from fullrank.agent.sources import Unprepared
 from fullrank.api.meta import Json, name_of, namespace_of, uid_of
+from fullrank.api.quantity import milli, whole
 from fullrank.images.catalogue import Image
 
 
@@ -34,12 +36,21 @@ def launch_of(
     return Launch(
         Attempt(uid_of(pod), container["name"], number),
         argv=argv,
-        env={"HOSTNAME": hostname_of(pod), "HOME": _home(user), **image.env, **variables},
+        env={
+            "HOSTNAME": hostname_of(pod),
+            "HOME": _home(user),
+            **image.env,
+            **variables,
+            **device_variables(pod, container),
+        },
         log=places.log(pod, container["name"], number),
         hostname=hostname_of(pod),
         working_dir=container.get("workingDir") or image.working_dir or "/",
         user=user,
         group=group,
+        groups=further_groups(pod),
+        limits=_limits(container),
+        read_only=(container.get("securityContext") or {}).get("readOnlyRootFilesystem", False),
         mounts=files + mounts,
         folders=image.folders,
         names=places.names(namespace_of(pod)),
@@ -63,6 +74,20 @@ def _argv(container: Json, image: Image, variables: Mapping[str, str]) -> tuple[
 def _identity(pod: Json, container: Json, image: Image) -> tuple[int | None, int | None]:
     wanted = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
     return wanted.get("runAsUser", image.user), wanted.get("runAsGroup")
+
+
+def _limits(container: Json) -> Limits:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return Limits(
+        memory=whole(limits["memory"]) if "memory" in limits else None,
+        cpu=milli(limits["cpu"]) / 1000 if "cpu" in limits else None,
+    )
+
+
+def further_groups(pod: Json) -> tuple[int, ...]:
+    context = pod["spec"].get("securityContext") or {}
+    wanted = [*(context.get("supplementalGroups") or []), context.get("fsGroup")]
+    return tuple(dict.fromkeys(group for group in wanted if group is not None))
 
 
 def _home(user: int | None) -> str:

@@ -12,6 +12,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from fullrank.agent.launching import hostname_of
+from fullrank.agent.links import links
 from fullrank.agent.places import Places
 from fullrank.api.meta import Json, labels_of, name_of, namespace_of, uid_of
 
@@ -19,6 +20,10 @@ FIRST, LAST = int(IPv4Address("127.64.0.1")), int(IPv4Address("127.127.255.254")
 HAS_MANY_ADDRESSES = sys.platform == "linux"
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 HOST_FILE = Path("/etc/hosts")
+TITLE, HOST_NETWORK_TITLE = (
+    "# Kubernetes-managed hosts file.",
+    "# Kubernetes-managed hosts file (host network).",
+)
 
 
 class Network:
@@ -34,13 +39,14 @@ class Network:
         self._next = FIRST
         self._stale: set[str] = set()
 
-    def seat(self, pod: Json) -> str:
-        """The pod's address: what its status says, else a new one that was free for as long as possible."""
+    def seat(self, pod: Json, *, host: str = "") -> str:
+        """The pod's address: the host's, what its status says, or one that was free for as long as possible."""
         uid = uid_of(pod)
         if uid not in self._addresses:
             told = (pod.get("status") or {}).get("podIP") or ""
-            self._addresses[uid] = told if told and told not in self._held else self._free()
-            self._held.add(self._addresses[uid])
+            self._addresses[uid] = host or (told if told and told not in self._held else self._free())
+            if not host:
+                self._held.add(self._addresses[uid])
             self._pods[uid] = pod
             self._stale.add(namespace_of(pod))
         return self._addresses[uid]
@@ -64,15 +70,30 @@ class Network:
         services = [service for service in self._services.values() if namespace_of(service) == namespace]
         return resolve(namespace, pods, services, lambda pod: self._addresses[uid_of(pod)])
 
+    def links(self, namespace: str) -> dict[str, str]:
+        """The namespace's services as variables."""
+        pods = [pod for pod in self._pods.values() if namespace_of(pod) == namespace]
+        services = [service for service in self._services.values() if namespace_of(service) == namespace]
+        return dict(links(services, pods, lambda pod: self._addresses[uid_of(pod)]))
+
+    def folder(self, pod: Json) -> Path:
+        """Where the pod's hosts file lies: those that say nothing of their own share one."""
+        return (
+            self._places.own_names(uid_of(pod))
+            if _has_own_file(pod)
+            else self._places.names(namespace_of(pod))
+        )
+
     def settle(self) -> None:
         """Writes the hosts files of namespaces in which something changed."""
         for namespace in sorted(self._stale):
-            folder = self._places.names(namespace)
-            folder.mkdir(parents=True, exist_ok=True)
-            part = folder / "hosts.part"
-            part.write_text(render(self.names(namespace), _lines_of_the_host()), encoding="utf-8")
-            part.chmod(0o644)
-            part.rename(folder / "hosts")
+            names, host = self.names(namespace), _lines_of_the_host()
+            _write(self._places.names(namespace), render(names, host))
+            for pod in self._pods.values():
+                if namespace_of(pod) == namespace and _has_own_file(pod):
+                    title = HOST_NETWORK_TITLE if pod["spec"].get("hostNetwork") else TITLE
+                    aliases = pod["spec"].get("hostAliases") or []
+                    _write(self.folder(pod), render(names, host, title=title, aliases=aliases))
             self._stale.discard(namespace)
 
     def _free(self) -> str:
@@ -116,16 +137,33 @@ def _spellings(name: str, namespace: str) -> Iterator[str]:
         yield name + suffix
 
 
-def render(names: Mapping[str, list[str]], others: Iterable[str]) -> str:
-    """A hosts file: this machine, the namespace's names by address, and what the host itself knows."""
+def _has_own_file(pod: Json) -> bool:
+    return bool(pod["spec"].get("hostAliases") or pod["spec"].get("hostNetwork"))
+
+
+def _write(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / "hosts.part"
+    part.write_text(text, encoding="utf-8")
+    part.chmod(0o644)
+    part.rename(folder / "hosts")
+
+
+def render(
+    names: Mapping[str, list[str]], others: Iterable[str], *, title: str = TITLE, aliases: Iterable[Json] = ()
+) -> str:
+    """A hosts file: this machine, the namespace's names by address, what the host knows, and the pod's own wishes."""
     by_address: dict[str, list[str]] = {}
     for name, addresses in names.items():
         for address in addresses:
             by_address.setdefault(address, []).append(name)
-    lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
+    lines = [title, "127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
     for address, known in sorted(by_address.items()):
         lines.append(" ".join([address, *sorted(known, key=lambda name: (name.count("."), name))]))
-    return "\n".join([*lines, *others, ""])
+    lines += others
+    if added := ["\t".join([alias["ip"], *(alias.get("hostnames") or [])]) for alias in aliases]:
+        lines += ["", "# Entries added by HostAliases.", *added]
+    return "\n".join([*lines, ""])
 
 
 def _lines_of_the_host() -> list[str]:

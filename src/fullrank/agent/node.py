@@ -8,7 +8,7 @@ from datetime import datetime
 
 import psutil
 
-from fullrank.api.meta import Json, stamp
+from fullrank.api.meta import Json, annotations_of, stamp
 from fullrank.api.scheme import NODE
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
@@ -32,6 +32,7 @@ class Machine:
     version: str
     address: str = "127.0.0.1"
     resources: Mapping[str, str] = field(default_factory=dict)  # e.g. nvidia.com/gpu
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class NodePost:
@@ -53,7 +54,10 @@ class NodePost:
         status: Json = node.get("status") or {}
         wanted = {**status, **self._facts(), "conditions": conditions(status, self._clock.now())}
         try:
-            await self._client.replace(NODE, {**node, "status": wanted}, subresource="status")
+            noted = {**annotations_of(node), **self._machine.annotations}
+            metadata = node["metadata"] | ({"annotations": noted} if noted else {})
+            whole = {**node, "metadata": metadata, "status": wanted}
+            await self._client.replace(NODE, whole, subresource="status")
         except (Conflict, NotFound):
             return  # somebody wrote or deleted it this moment: the next heartbeat sees to it
 

@@ -25,11 +25,18 @@ class Places:
     def attempt(self, attempt: Attempt) -> Path:
         return self.pods / attempt.pod_uid / attempt.container / str(attempt.number)
 
+    def message(self, attempt: Attempt) -> Path:
+        """What the container says at its end, in the pod's own folder: an attempt's is made by the runtime."""
+        return self.pods / attempt.pod_uid / ".messages" / f"{attempt.container}-{attempt.number}"
+
     def claim(self, namespace: str, name: str) -> Path:
         return self.home / "volumes" / namespace / name
 
     def names(self, namespace: str) -> Path:
         return self.home / "network" / namespace
+
+    def own_names(self, uid: str) -> Path:
+        return self.pods / uid / ".names"
 
     def logs(self, pod: Json) -> Path:
         return self.home / "logs" / namespace_of(pod) / f"{name_of(pod)}_{uid_of(pod)}"

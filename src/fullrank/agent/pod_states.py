@@ -1,6 +1,7 @@
 """What a kubelet would do next with a pod, and what it would say of it. Pure: time and everything known come in.
 
-1. Init containers run one after the other, each to success; then the others run together.
+1. Init containers run one after the other, each to success; then the others run together. An init container whose own
+   restartPolicy is Always, a sidecar, need only have started before the next one; it runs until all others have ended.
 2. What ended is started again if the pod's restartPolicy says so: the first time at once, then after 10 s, doubling up
    to 5 min; a container that ran for 10 min begins that count anew.
 3. Nothing is started once the pod is over: asked to go or to stop, past its deadline, or ended for good; what still
@@ -36,6 +37,8 @@ class ContainerRecord:
     runs: tuple[Run, ...] = ()  # oldest first
     delay: Delay = Delay()
     image_id: str = ""
+    has_started: bool = True  # by its startup probe and postStart hook, if it has them
+    is_well: bool = True  # by its readiness probe, if it has one
 
     @property
     def latest(self) -> Run | None:
@@ -44,6 +47,10 @@ class ContainerRecord:
     @property
     def is_running(self) -> bool:
         return self.latest is not None and self.latest.exit is None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.is_running and self.has_started and self.is_well
 
     @property
     def has_succeeded(self) -> bool:
@@ -93,7 +100,7 @@ class Decision:
 def decide(pod: Json, record: PodRecord, now: datetime) -> Decision:
     """The next step for a pod."""
     if is_leaving(pod, record, now) or _ended_for_good(pod, record):
-        return Decision(stop=record.running(), grace=_grace(pod), is_over=not record.running())
+        return Decision(stop=_next_to_stop(pod, record), grace=_grace(pod), is_over=not record.running())
     starts: list[Start] = []
     alarms = [moment for moment in (_deadline(pod, record),) if moment is not None]
     for name in _due(pod, record):
@@ -108,21 +115,43 @@ def decide(pod: Json, record: PodRecord, now: datetime) -> Decision:
 
 def _due(pod: Json, record: PodRecord) -> list[str]:
     """Containers that ought to run and do not."""
+    due: list[str] = []
+    sidecars = sidecar_names(pod)
     for name in init_names(pod):
         container = record.of(name)
-        if not container.has_succeeded:
-            return [] if container.is_running else [name]
-    return [
+        if not container.is_running and (name in sidecars or not container.has_succeeded):
+            due.append(name)
+        if not _lets_go_on(pod, record, name):
+            return due
+    return due + [
         name
         for name in main_names(pod)
         if not (container := record.of(name)).is_running
-        and (not container.runs or will_restart(pod, container))
+        and (not container.runs or will_restart(pod, name, container))
     ]
 
 
-def will_restart(pod: Json, container: ContainerRecord) -> bool:
+def _lets_go_on(pod: Json, record: PodRecord, name: str) -> bool:
+    """Whether what comes after this init container may run."""
+    container = record.of(name)
+    if name not in sidecar_names(pod):
+        return container.has_succeeded
+    has_begun = any(record.of(main).runs for main in main_names(pod))
+    return has_begun or (container.is_running and container.has_started)
+
+
+def _next_to_stop(pod: Json, record: PodRecord) -> tuple[str, ...]:
+    """Sidecars go after all others, the last one first."""
+    sidecars = sidecar_names(pod)
+    others = tuple(name for name in record.running() if name not in sidecars)
+    return others or tuple(name for name in sidecars if record.of(name).is_running)[-1:]
+
+
+def will_restart(pod: Json, name: str, container: ContainerRecord) -> bool:
     """Whether a container of the pod (not an init container that succeeded) that has ended is started again."""
     policy = pod["spec"].get("restartPolicy", "Always")
+    if name in sidecar_names(pod):
+        return True
     return policy == "Always" or (policy == "OnFailure" and container.has_failed)
 
 
@@ -135,10 +164,12 @@ def _ended_for_good(pod: Json, record: PodRecord) -> bool:
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return True
     policy = pod["spec"].get("restartPolicy", "Always")
-    if policy == "Never" and any(record.of(name).has_failed for name in init_names(pod)):
+    if policy == "Never" and has_failed_to_begin(pod, record):
         return True
     return is_initialized(pod, record) and all(
-        (container := record.of(name)).runs and not container.is_running and not will_restart(pod, container)
+        (container := record.of(name)).runs
+        and not container.is_running
+        and not will_restart(pod, name, container)
         for name in main_names(pod)
     )
 
@@ -186,12 +217,25 @@ def init_names(pod: Json) -> list[str]:
     return [container["name"] for container in pod["spec"].get("initContainers") or []]
 
 
+def sidecar_names(pod: Json) -> list[str]:
+    return [
+        container["name"]
+        for container in pod["spec"].get("initContainers") or []
+        if container.get("restartPolicy") == "Always"
+    ]
+
+
 def main_names(pod: Json) -> list[str]:
     return [container["name"] for container in pod["spec"]["containers"]]
 
 
 def is_initialized(pod: Json, record: PodRecord) -> bool:
-    return all(record.of(name).has_succeeded for name in init_names(pod))
+    return all(_lets_go_on(pod, record, name) for name in init_names(pod))
+
+
+def has_failed_to_begin(pod: Json, record: PodRecord) -> bool:
+    sidecars = sidecar_names(pod)
+    return any(record.of(name).has_failed for name in init_names(pod) if name not in sidecars)
 
 
 def title_of(pod: Json) -> str:

@@ -7,12 +7,14 @@ from typing import Literal
 from fullrank.agent.pod_states import (
     PodRecord,
     back_off,
+    has_failed_to_begin,
     has_passed_deadline,
     init_names,
     is_initialized,
     is_leaving,
     main_names,
     restart_at,
+    sidecar_names,
     title_of,
     will_restart,
 )
@@ -65,11 +67,10 @@ def phase_of(pod: Json, record: PodRecord, now: datetime) -> Phase:
     if is_leaving(pod, record, now) and not record.running():
         return "Succeeded" if all(container.has_succeeded for container in mains) else "Failed"
     if not is_initialized(pod, record):
-        failed = any(record.of(name).has_failed for name in init_names(pod))
-        return "Failed" if failed and policy == "Never" else "Pending"
+        return "Failed" if policy == "Never" and has_failed_to_begin(pod, record) else "Pending"
     if any(not container.runs for container in mains):
         return "Pending"
-    if policy == "Always" or any(container.is_running for container in mains):
+    if policy == "Always" or record.running():
         return "Running"
     if all(container.has_succeeded for container in mains):
         return "Succeeded"
@@ -77,8 +78,11 @@ def phase_of(pod: Json, record: PodRecord, now: datetime) -> Phase:
 
 
 def _conditions(pod: Json, record: PodRecord, phase: Phase, now: datetime) -> list[Json]:
-    unready = [name for name in main_names(pod) if not record.of(name).is_running]
-    waiting = [name for name in init_names(pod) if not record.of(name).has_succeeded]
+    sidecars = sidecar_names(pod)
+    unready = [name for name in (*sidecars, *main_names(pod)) if not record.of(name).is_ready]
+    waiting = [
+        name for name in init_names(pod) if name not in sidecars and not record.of(name).has_succeeded
+    ] + [name for name in sidecars if not record.of(name).runs]
     over = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase)
     ready = {"status": "True"}
     if over:
@@ -114,17 +118,17 @@ def _condition(kind: str, fields: Json, old: Json | None, now: datetime) -> Json
 def _container_status(pod: Json, record: PodRecord, spec: Json, now: datetime) -> Json:
     name = spec["name"]
     container = record.of(name)
-    is_init = name in init_names(pod)
+    must_succeed = name in init_names(pod) and name not in sidecar_names(pod)
     state, last = _states(pod, record, name, now)
     status: Json = {
         "name": name,
         "state": state,
         "lastState": last,
-        "ready": container.has_succeeded if is_init else container.is_running,
+        "ready": container.has_succeeded if must_succeed else container.is_ready,
         "restartCount": max(len(container.runs) - 1, 0),
         "image": spec.get("image", ""),
         "imageID": container.image_id,
-        "started": container.is_running,
+        "started": container.is_running and container.has_started,
     }
     if container.latest is not None:
         status["containerID"] = _container_id(container.latest)
@@ -144,12 +148,12 @@ def _states(pod: Json, record: PodRecord, name: str, now: datetime) -> tuple[Jso
         return {"running": {"startedAt": stamp(latest.started_at)}}, last
     ended = {"terminated": terminated(latest)}
     again = restart_at(container)
-    done_init = name in init_names(pod) and container.has_succeeded
+    done_init = name in init_names(pod) and name not in sidecar_names(pod) and container.has_succeeded
     if (
         phase_of(pod, record, now) in OVER
         or is_terminating(pod)
         or done_init
-        or not will_restart(pod, container)
+        or not will_restart(pod, name, container)
     ):
         return ended, last
     if container.delay.reason:

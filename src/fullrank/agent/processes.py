@@ -11,7 +11,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,9 +19,10 @@ import anyio
 from anyio.abc import Process
 
 from fullrank.agent.alive import Alive
+from fullrank.agent.control_groups import ControlGroups, out_of_memory_records, remove, usage
 from fullrank.agent.places import Places
 from fullrank.agent.plain import without_namespaces
-from fullrank.agent.runtime import Attempt, Exit, Launch, Run
+from fullrank.agent.runtime import Attempt, Execution, Exit, Launch, Run, Usage
 from fullrank.api.meta import Json
 from fullrank.clock import Clock
 from fullrank.errors import Unavailable
@@ -32,14 +33,6 @@ ISOLATION = ("root", "user")
 LOST = "The container could not be located when the pod was terminated"
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What came of a program run in a container: its code and, if it could not be run, why."""
-
-    code: int
-    message: str = ""
-
-
 class ProcessRuntime:
     """A Runtime; use it as an async context manager, whose end closes the nursery and leaves the attempts running."""
 
@@ -48,20 +41,24 @@ class ProcessRuntime:
         self._places = Places(home)
         self._clock = clock
         self._nursery = _Nursery(home, isolation)
+        self._groups = ControlGroups.of_this_machine(home)
 
     async def __aenter__(self) -> "ProcessRuntime":
-        await self._nursery.open()
+        await self._nursery.ensure_open()
+        self._groups.sweep()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._nursery.close()
+        self._groups.sweep()
 
     async def start(self, launch: Launch) -> datetime:
         folder = self._places.attempt(launch.attempt)
         for _ in range(TRIES):
             if (run := await self._settled(launch.attempt)) is not None:
                 return run.started_at
-            _prepare(folder, self._adapted(launch, folder))
+            groups = self._groups.make(launch.attempt, launch.limits)
+            _prepare(folder, self._adapted(launch, folder), groups)
             with Alive(folder / "alive") as alive:
                 await self._nursery.raise_attempt(folder)
                 await alive.word()
@@ -131,7 +128,15 @@ class ProcessRuntime:
         return tuple(sorted(folder.name for folder in _folders(self._places.pods)))
 
     def forget(self, pod_uid: str) -> None:
-        shutil.rmtree(self._places.pod(pod_uid), ignore_errors=True)
+        folder = self._places.pod(pod_uid)
+        groups = [
+            group for container in _folders(folder) for run in _folders(container) for group in _groups(run)
+        ]
+        shutil.rmtree(folder, ignore_errors=True)
+        remove(groups)
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        return usage(_groups(self._places.attempt(attempt)))
 
     async def shortcomings(self) -> str:
         if self._nursery.isolation != "none":
@@ -218,6 +223,11 @@ class _Nursery:
         self.isolation = ours.recv(64).decode().strip() or "none"
         self._socket = ours
 
+    async def ensure_open(self) -> None:
+        async with self._lock:
+            if self._socket is None:
+                await self.open()
+
     async def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
@@ -260,7 +270,7 @@ class _Nursery:
         )
 
 
-def _prepare(folder: Path, launch: Launch) -> None:
+def _prepare(folder: Path, launch: Launch, groups: tuple[Path, ...]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("alive", "control"):
         if not (folder / name).exists():
@@ -269,9 +279,17 @@ def _prepare(folder: Path, launch: Launch) -> None:
     _write_record(folder / "launch.json", {
         "argv": list(launch.argv), "env": dict(launch.env), "log": str(launch.log), "hostname": launch.hostname,
         "working_dir": launch.working_dir, "user": launch.user, "group": launch.group, "mounts": mounts,
-        "folders": [str(folder) for folder in launch.folders],
+        "folders": [str(folder) for folder in launch.folders], "groups": list(launch.groups),
+        "read_only": launch.read_only, "control_groups": [str(group) for group in groups],
+        "out_of_memory": [str(record) for record in out_of_memory_records(groups)],
         "names": str(launch.names) if launch.names else None,
     })  # fmt: skip
+
+
+def _groups(folder: Path) -> list[Path]:
+    """Of an attempt, whichever server started it."""
+    launch = _read_record(folder / "launch.json") or {}
+    return [Path(group) for group in launch.get("control_groups", ())]
 
 
 def _write_record(path: Path, record: Json) -> None:

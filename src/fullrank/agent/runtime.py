@@ -4,7 +4,7 @@ One *attempt* is one run of one container of one pod. Attempts outlive the agent
 them on disk, and `start` of an attempt that was ever started does not start it again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,18 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    memory: int | None = None  # bytes
+    cpu: float | None = None  # cores
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    cpu_seconds: float  # since the container began
+    memory: int  # bytes, without what the kernel could drop at once
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Everything one attempt needs, resolved: no manifest and no API is looked at after this."""
 
@@ -38,6 +50,9 @@ class Launch:
     working_dir: str = "/"
     user: int | None = None
     group: int | None = None
+    groups: tuple[int, ...] = ()  # further ones
+    read_only: bool = False  # but for its volumes
+    limits: Limits = Limits()
     mounts: tuple[Mount, ...] = ()
     folders: tuple[Path, ...] = ()  # of this machine, seen where they are by whomever the program runs as
     names: Path | None = None  # a folder with a `hosts` file that follows the namespace's services
@@ -68,6 +83,14 @@ class Run:
     exit: Exit | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of a further program in a container: its code and, if it could not be run, why."""
+
+    code: int
+    message: str = ""
+
+
 class Runtime(Protocol):
     async def start(self, launch: Launch) -> datetime:
         """Starts the attempt unless it ever was; tells when it began. Failing to start is an Exit, not an exception."""
@@ -86,6 +109,17 @@ class Runtime(Protocol):
 
     def forget(self, pod_uid: str) -> None:
         """Drops what is kept on disk of a pod whose attempts have all ended (its logs stay)."""
+
+    async def execute(
+        self, attempt: Attempt, argv: Sequence[str], streams: tuple[int, int, int]
+    ) -> Execution:
+        """Runs a further program in a running container, on these open files; they are closed once it has them.
+
+        Cancelled, it hangs up on the program.
+        """
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        """What a running attempt uses now, where that is known."""
 
     async def shortcomings(self) -> str:
         """What this machine keeps the runtime from giving to containers, in a sentence; empty if nothing."""

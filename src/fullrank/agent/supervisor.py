@@ -1,18 +1,26 @@
 """One pod on this node, from the moment it is bound until nothing is left of it: look, decide, act, report."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
 
+from fullrank.agent.api_access import FOLDER as API_FOLDER
+from fullrank.agent.api_access import ApiAccess, wants_access
+from fullrank.agent.care import Caretaker, is_well_at_once, starts_at_once
 from fullrank.agent.environment import Surroundings, variables
+from fullrank.agent.handlers import Patient
+from fullrank.agent.kept_logs import remember
+from fullrank.agent.last_words import message_path, prepare_message_file, with_last_words
 from fullrank.agent.launching import launch_of
 from fullrank.agent.network import Network
 from fullrank.agent.places import Places
 from fullrank.agent.pod_states import (
+    DEFAULT_GRACE,
     Decision,
     Delay,
     PodRecord,
@@ -23,13 +31,22 @@ from fullrank.agent.pod_states import (
     title_of,
 )
 from fullrank.agent.pod_status import OVER, pod_status
-from fullrank.agent.runtime import Attempt, Exit, Launch, Run, Runtime
+from fullrank.agent.projections import File, project
+from fullrank.agent.runtime import Attempt, Exit, Launch, Mount, Run, Runtime
 from fullrank.agent.sources import Unprepared, gather
-from fullrank.agent.volumes import mounts_of, prepare_volumes, read_only_volumes, release_volumes
+from fullrank.agent.volumes import (
+    fs_group,
+    mounts_of,
+    prepare_volumes,
+    read_only_volumes,
+    refresh_volumes,
+    release_volumes,
+)
 from fullrank.api.meta import (
     Json,
     annotations_of,
     is_terminating,
+    labels_of,
     moment_of,
     name_of,
     namespace_of,
@@ -49,6 +66,7 @@ RETRY = timedelta(seconds=1)
 SLOWEST_RETRY = timedelta(seconds=30)
 FIRST_PULL_RETRY = timedelta(seconds=10)
 SLOWEST_PULL_RETRY = timedelta(minutes=5)
+LAST_GRACE = 2.0  # seconds that remain after a preStop hook has used up its grace
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +94,16 @@ class Node:
     network: Network
     tell: Callable[[Story], None]
     allocatable: Mapping[str, str]
+    access: ApiAccess | None = None  # what programs in pods are given to reach the API
+
+    def around(self, pod: Json, pod_ip: str) -> Surroundings:
+        services: dict[str, str] = {}
+        if pod["spec"].get("enableServiceLinks", True):
+            services |= self.network.links(namespace_of(pod))
+        if self.access is not None:
+            services |= self.access.variables()
+        token = self.access.token if self.access else ""
+        return Surroundings(self.name, self.address, pod_ip, self.allocatable, services, token)
 
 
 class PodSupervisor:
@@ -89,12 +117,20 @@ class PodSupervisor:
         self._starting: dict[str, anyio.CancelScope] = {}
         self._stopping: dict[str, tuple[float, anyio.CancelScope]] = {}
         self._failures: dict[str, int] = {}
+        self._are_volumes_stale = False
 
     def learn(self, pod: Json) -> None:
         """The pod as the API now has it."""
         if revision_of(pod) > revision_of(self.pod):
-            self.pod = pod
+            before, self.pod = self.pod, pod
+            if (labels_of(before), annotations_of(before)) != (labels_of(pod), annotations_of(pod)):
+                self.renew_volumes()
             self._news.set()
+
+    def renew_volumes(self) -> None:
+        """Something that the pod's files were made from has changed."""
+        self._are_volumes_stale = True
+        self._news.set()
 
     def lose(self) -> None:
         """The object is gone: nobody will read a status, and nothing may go on running."""
@@ -128,13 +164,13 @@ class PodSupervisor:
         record = PodRecord(accepted, pod_ip=self._address(), host_ip=self._node.address)
         for run in await self._node.runtime.runs(uid_of(self.pod)):
             container = record.of(run.attempt.container)
-            record = record.having(run.attempt.container, replace(container, runs=(*container.runs, run)))
+            told = replace(run, exit=self._with_last_words(run.attempt, run.exit)) if run.exit else run
+            record = record.having(run.attempt.container, replace(container, runs=(*container.runs, told)))
         return record
 
     def _address(self) -> str:
-        if self.pod["spec"].get("hostNetwork"):
-            return self._node.address
-        return self._node.network.seat(self.pod)
+        host = self._node.address if self.pod["spec"].get("hostNetwork") else ""
+        return self._node.network.seat(self.pod, host=host)
 
     async def _supervise(self) -> None:
         """Until nothing of the pod runs and nothing will."""
@@ -142,12 +178,14 @@ class PodSupervisor:
             for name in self._record.running():
                 self._watch(tasks, name)
             while True:
-                decision = self._decide()
-                over = decision.is_over and not self._starting
+                over = self._decide().is_over and not self._starting
                 reported = await self._report()
                 if over and reported:
                     break
+                decision = self._decide()  # while that was written, what had to be done may have been
                 self._act(tasks, decision)
+                if self._are_volumes_stale:
+                    await self._refresh()
                 await self._look(decision.wake_at if reported else self._node.clock.now() + RETRY)
             tasks.cancel_scope.cancel()
 
@@ -250,43 +288,82 @@ class PodSupervisor:
     async def _prepare(self, start: Start, image: Image) -> Launch:
         node, pod, container = self._node, self.pod, self._spec(start.container)
         sources = await gather(node.client, pod)
-        around = Surroundings(node.name, node.address, self._record.pod_ip, node.allocatable)
+        around = node.around(pod, self._record.pod_ip)
         values = variables(pod, container, sources, around)
         volumes = prepare_volumes(pod, sources, around, node.places)
+        mounts = mounts_of(container, volumes, values, read_only_volumes(pod))
+        attempt = Attempt(uid_of(pod), start.container, start.number)
+        message = prepare_message_file(node.places.message(attempt))
+        mounts += (*await self._access_mounts(mounts), Mount(message, message_path(container)))
         names = node.network.names(namespace_of(pod)) if await node.runtime.shortcomings() else {}
-        return launch_of(
+        launch = launch_of(
             pod,
             container,
             start.number,
             image=image,
             variables=values,
-            mounts=mounts_of(container, volumes, values, read_only_volumes(pod)),
+            mounts=mounts,
             places=node.places,
             addresses={name: addresses[0] for name, addresses in names.items()},
         )
+        return replace(launch, names=node.network.folder(pod))
+
+    async def _access_mounts(self, others: Sequence[Mount]) -> list[Mount]:
+        node, pod = self._node, self.pod
+        if node.access is None or any(mount.target == API_FOLDER for mount in others):
+            return []
+        if not await wants_access(node.client, pod):
+            return []
+        folder = node.places.volumes(uid_of(pod)) / ".api"
+        files = [File(name, text.encode(), 0o644) for name, text in node.access.files(pod).items()]
+        project(folder, files, fs_group(pod))
+        return [Mount(folder, API_FOLDER, read_only=True)]
+
+    async def _refresh(self) -> None:
+        """Brings files that were made from objects up to date, also below containers that run."""
+        self._are_volumes_stale = False
+        if not self._record.running():
+            return  # they are made anew before a container is started
+        try:
+            sources = await gather(self._node.client, self.pod)
+            around = self._node.around(self.pod, self._record.pod_ip)
+            refresh_volumes(self.pod, sources, around, self._node.places)
+        except (OSError, Unavailable) as problem:
+            logger.warning("the volumes of %s were not brought up to date: %s", self._key, problem)
 
     async def _launch(self, tasks: TaskGroup, launch: Launch) -> None:
         name = launch.attempt.container
         self._node.network.settle()
         if warning := await self._node.runtime.shortcomings():
             self._tell("Warning", "NotIsolated", warning, name)
+        remember(self.pod, self._node.places)
         began = await self._node.runtime.start(launch)
         self._failures.pop(name, None)
         runs = (*self._record.of(name).runs, Run(launch.attempt, began))
-        self._note(name, runs=runs, delay=Delay())
+        spec = self._spec(name)
+        self._note(
+            name, runs=runs, delay=Delay(), has_started=starts_at_once(spec), is_well=is_well_at_once(spec)
+        )
         self._tell("Normal", "Created", f"Created container: {name}", name)
         self._tell("Normal", "Started", f"Started container {name}", name)
         self._watch(tasks, name)
 
-    # -- ending
+    # -- running
 
     def _watch(self, tasks: TaskGroup, name: str) -> None:
         latest = self._record.of(name).latest
         if latest is not None:
-            tasks.start_soon(self._await_exit, latest)
+            tasks.start_soon(self._attend, latest)
 
-    async def _await_exit(self, run: Run) -> None:
-        ended = await self._wait(run.attempt)
+    async def _attend(self, run: Run) -> None:
+        """Everything that is done about a container while it runs, and what is noted of its end."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(
+                self._caretaker(run.attempt).run, self._record.of(run.attempt.container).has_started
+            )
+            ended = await self._wait(run.attempt)
+            tasks.cancel_scope.cancel()
+        ended = self._with_last_words(run.attempt, ended)
         name = run.attempt.container
         *earlier, _ = self._record.of(name).runs
         self._note(name, runs=(*earlier, replace(run, exit=ended)))
@@ -295,6 +372,12 @@ class PodSupervisor:
         if back_off(self._record.of(name).runs) and self._decide().wake_at:
             text = f"Back-off restarting failed container {name} in pod {title_of(self.pod)}"
             self._tell("Warning", "BackOff", text, name)
+
+    def _with_last_words(self, attempt: Attempt, ended: Exit) -> Exit:
+        log = self._node.places.log(self.pod, attempt.container, attempt.number)
+        return with_last_words(ended, self._spec(attempt.container), self._node.places.message(attempt), log)
+
+    # -- ending
 
     async def _wait(self, attempt: Attempt) -> Exit:
         while True:
@@ -312,7 +395,18 @@ class PodSupervisor:
             return
         self._tell("Normal", "Killing", f"Stopping container {name}", name)
         with scope:
-            await self._node.runtime.stop(latest.attempt, grace)
+            began = self._node.clock.now()
+            await self._caretaker(latest.attempt).say_goodbye(grace)
+            spent = (self._node.clock.now() - began).total_seconds()
+            await self._node.runtime.stop(latest.attempt, max(grace - spent, min(grace, LAST_GRACE)))
+
+    def _caretaker(self, attempt: Attempt) -> Caretaker:
+        name = attempt.container
+        patient = Patient(self._node.runtime, attempt, self._spec(name), self._record.pod_ip)
+        grace = self.pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
+        return Caretaker(
+            patient, grace, note=partial(self._note, name), tell=partial(self._tell, container=name)
+        )
 
     def _clear(self) -> None:
         """Takes away everything but the logs: what the pod was is in its status now."""

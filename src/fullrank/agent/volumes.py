@@ -3,17 +3,19 @@
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from fullrank.agent.environment import Surroundings, expand, field_of, resource_of
+from fullrank.agent.environment import Surroundings, expand
 from fullrank.agent.places import Places
+from fullrank.agent.projections import files_of, give_to, project
 from fullrank.agent.runtime import Mount
-from fullrank.agent.sources import Source, Sources, Unprepared, keys_of
+from fullrank.agent.sources import Source, Sources, Unprepared
 from fullrank.api.meta import Json, namespace_of, uid_of
-from fullrank.api.scheme import CLAIM, CONFIG_MAP, SECRET
+from fullrank.api.scheme import CLAIM
 
-DEFAULT_MODE = 0o644
+PROJECTED = {"configMap", "secret", "downwardAPI", "projected"}
 SHARED_MEMORY = Path("/dev/shm")
 FAILED_MOUNT = "FailedMount"
 
@@ -24,6 +26,14 @@ def prepare_volumes(pod: Json, sources: Sources, around: Surroundings, places: P
         volume["name"]: _prepare(pod, volume, sources, around, places)
         for volume in pod["spec"].get("volumes") or []
     }
+
+
+def refresh_volumes(pod: Json, sources: Sources, around: Surroundings, places: Places) -> None:
+    """Brings what objects were projected into files up to date; what cannot be now stays as it was."""
+    for volume in pod["spec"].get("volumes") or []:
+        if PROJECTED & volume.keys():
+            with suppress(Unprepared):
+                _prepare(pod, volume, sources, around, places)
 
 
 def release_volumes(pod_uid: str, places: Places) -> None:
@@ -52,8 +62,7 @@ def read_only_volumes(pod: Json) -> frozenset[str]:
     return frozenset(
         volume["name"]
         for volume in pod["spec"].get("volumes") or []
-        if {"configMap", "secret", "downwardAPI", "projected"} & volume.keys()
-        or (volume.get("persistentVolumeClaim") or {}).get("readOnly")
+        if PROJECTED & volume.keys() or (volume.get("persistentVolumeClaim") or {}).get("readOnly")
     )
 
 
@@ -81,7 +90,7 @@ def _prepare(pod: Json, volume: Json, sources: Sources, around: Surroundings, pl
     failed = f'MountVolume.SetUp failed for volume "{name}" : '
     kind: str = next((kind for kind in volume if kind != "name"), "emptyDir")
     if kind == "emptyDir":
-        return _empty_dir(volume.get("emptyDir") or {}, own, uid_of(pod))
+        return _empty_dir(volume.get("emptyDir") or {}, own, pod)
     if kind == "hostPath":
         return _host_path(volume["hostPath"], failed)
     if kind == "persistentVolumeClaim":
@@ -89,34 +98,37 @@ def _prepare(pod: Json, volume: Json, sources: Sources, around: Surroundings, pl
         if sources.get(claim) is None:
             raise Unprepared(f'persistentvolumeclaim "{claim.name}" not found', reason=FAILED_MOUNT)
         return _open_folder(places.claim(namespace_of(pod), claim.name))
-    if kind not in ("configMap", "secret", "downwardAPI", "projected"):
+    if kind not in PROJECTED:
         raise Unprepared(
             f"{failed}this machine has no volumes of type {kind}; use persistentVolumeClaim, hostPath or emptyDir",
             reason=FAILED_MOUNT,
         )
-    projections = volume[kind].get("sources") or [] if kind == "projected" else [{kind: volume[kind]}]
-    mode = volume[kind].get("defaultMode", DEFAULT_MODE)
     try:
-        files = [file for one in projections for file in _projected(pod, one, mode, sources, around)]
+        project(own, files_of(pod, volume, sources, around), fs_group(pod))
     except Unprepared as why:
         raise Unprepared(f"{failed}{why}", reason=FAILED_MOUNT) from why
-    if not own.exists():
-        _write_files(own, files)
     return own
 
 
-def _empty_dir(spec: Json, own: Path, pod_uid: str) -> Path:
+def _empty_dir(spec: Json, own: Path, pod: Json) -> Path:
     if spec.get("medium") == "Memory" and SHARED_MEMORY.is_dir():
-        return _open_folder(SHARED_MEMORY / f"fullrank-{pod_uid}-{own.name}")
-    return _open_folder(own)
+        return _open_folder(SHARED_MEMORY / f"fullrank-{uid_of(pod)}-{own.name}", fs_group(pod))
+    return _open_folder(own, fs_group(pod))
 
 
-def _open_folder(path: Path) -> Path:
+def _open_folder(path: Path, group: int | None = None) -> Path:
     """A folder that a container may write to, whoever it runs as; the home above it keeps others out."""
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(0o777)
+        if group is not None:
+            give_to(group, path, writable=True)
     return path
+
+
+def fs_group(pod: Json) -> int | None:
+    group: int | None = (pod["spec"].get("securityContext") or {}).get("fsGroup")
+    return group
 
 
 HOST_PATHS: Mapping[str, tuple[Callable[[int], bool], str]] = {
@@ -141,50 +153,3 @@ def _host_path(spec: Json, failed: str) -> Path:
                 f"{failed}hostPath type check failed: {path} is not a {word}", reason=FAILED_MOUNT
             )
     return path
-
-
-File = tuple[str, bytes, int]  # path in the volume, content, mode
-
-
-def _projected(pod: Json, source: Json, mode: int, sources: Sources, around: Surroundings) -> Iterator[File]:
-    for field, kind in (("configMap", CONFIG_MAP), ("secret", SECRET)):
-        if spec := source.get(field):
-            name = spec.get("name") or spec.get("secretName", "")
-            yield from _keys(Source(kind, name), spec, spec.get("defaultMode", mode), sources)
-    for item in (source.get("downwardAPI") or {}).get("items") or []:
-        if "fieldRef" in item:
-            text = field_of(pod, item["fieldRef"]["fieldPath"], around)
-        else:
-            text = resource_of(pod, item["resourceFieldRef"], around)
-        yield item["path"], text.encode(), item.get("mode", mode)
-    if "serviceAccountToken" in source:
-        raise Unprepared("this machine issues no service account tokens")
-
-
-def _keys(source: Source, spec: Json, mode: int, sources: Sources) -> Iterator[File]:
-    optional = spec.get("optional", False)
-    keys = keys_of(sources, source, optional=optional)
-    if not spec.get("items"):
-        yield from ((name, content, mode) for name, content in keys.items())
-        return
-    for item in spec["items"]:
-        if item["key"] in keys:
-            yield item["path"], keys[item["key"]], item.get("mode", mode)
-        elif not optional:
-            raise Unprepared(f"references non-existent {source.kind.kind.lower()} key: {item['key']}")
-
-
-def _write_files(folder: Path, files: list[File]) -> None:
-    """All or nothing: a folder half written before a crash is never mistaken for a whole one."""
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    for path, content, mode in files:
-        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-            raise Unprepared(f"{path!r} leads out of the volume", reason=FAILED_MOUNT)
-        place = part / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        place.chmod(mode)
-    part.chmod(0o755)
-    part.rename(folder)

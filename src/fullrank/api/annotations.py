@@ -3,8 +3,12 @@
 ATTEMPT = (
     "fullrank.dev/attempt"  # a label, on pods of a job that restarts as one: which attempt they belong to
 )
+DEVICES = "fullrank.dev/devices"  # on a node: its GPUs; on a pod, by us: those of them that it has
 ENVIRONMENT = "fullrank.dev/environment"  # on a job: run in this named environment, whatever the image
 PORTS = "fullrank.dev/ports"  # on a job, by us: members that could not have the port their manifest names
+PREEMPTED_BY = (
+    "fullrank.dev/preempted-by"  # on a job, by us: for whom it was suspended; we resume it ourselves
+)
 RESTART_SCOPE = (
     "fullrank.dev/restart-scope"  # on a job: `gang` makes a restart replace all members as one attempt
 )

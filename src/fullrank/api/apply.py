@@ -1,8 +1,8 @@
 """Who owns which field: managedFields, and server-side apply, by Kubernetes' rules.
 
-Every writer of an object has an entry with the fields it last set. Applying a configuration takes its fields, lets go of
-those it no longer mentions (they vanish when nobody else owns them), and is refused where it would change what another
-one owns, unless forced. Writing in any other way simply takes the fields that it changes.
+Every writer of an object has an entry with the fields it last set. Applying a configuration takes its fields, lets go
+of those it no longer mentions (they vanish when nobody else owns them), and is refused where it would change what
+another one owns, unless forced. Writing in any other way simply takes the fields that it changes.
 """
 
 from collections.abc import Mapping
@@ -92,8 +92,11 @@ _Owners = dict[_Identity, _Entry]
 def signed(author: Author, old: Json | None, new: Json, schema: Schema, *, custom: bool) -> Json:
     """The new object with its managedFields brought up to date, for any write that is not an apply."""
     owners = _owners(new) or (_owners(old) if old else {})
-    if old is not None and not owners:
-        return _with_owners(new, {})  # nobody ever applied to it or created it from outside: nothing is tracked
+    cleared = new["metadata"].get("managedFields") == [{}]
+    if old is not None and (cleared or not owners):
+        return _with_owners(
+            new, {}
+        )  # nobody ever applied to it or created it from outside: nothing is tracked
     before = old if old is not None else _nothing(new, custom=custom)
     return _with_owners(new, _after_update(author, owners, before, new, schema))
 
@@ -102,7 +105,7 @@ def applied(
     author: Author, live: Json | None, config: Json, schema: Schema, *, force: bool, custom: bool
 ) -> Json:
     """What the live object (or nothing) becomes when the configuration is applied; ApplyConflict if it may not be."""
-    check_distinct(config, schema)
+    check_distinct(config, schema, _titled(config))
     owners = _owners(live) if live else {}
     base = live if live is not None else _nothing(config, custom=custom)
     if live is not None and not owners:
@@ -122,11 +125,18 @@ def applied(
     change = compared(base, merged, schema)
     _check_conflicts(owners, me, change, live, schema, force=force)
     after = {who: entry for who, entry in _disowned(owners, me, change).items() if entry.fields}
-    unchanged = live is not None and not change.changed and not change.removed
-    if unchanged and last is not None and last.fields == own:
-        after[me] = last
+    if live is not None and not change.changed and not change.removed and me in after:
+        after[me] = replace(after[me], time=last.time if last else "")
     result = _with_owners(merged, after)
     return _with_last_applied(result, config) if author.manager == KUBECTL and live is not None else result
+
+
+def _titled(config: Json) -> str:
+    group, _, version = config["apiVersion"].rpartition("/")
+    place = "/".join(
+        word for word in (config["metadata"].get("namespace"), config["metadata"].get("name")) if word
+    )
+    return f"{place}; {group}/{version}, Kind={config['kind']}"
 
 
 def _after_update(author: Author, owners: _Owners, old: Json, new: Json, schema: Schema) -> _Owners:
@@ -143,14 +153,18 @@ def _after_update(author: Author, owners: _Owners, old: Json, new: Json, schema:
 
 def _managed(obj: Json) -> Json:
     """What comparing is about: a few fields of metadata change with every write and are nobody's."""
-    metadata = {field: value for field, value in obj["metadata"].items() if f"f:{field}" not in NOBODYS["f:metadata"]}
+    metadata = {
+        field: value for field, value in obj["metadata"].items() if f"f:{field}" not in NOBODYS["f:metadata"]
+    }
     return {**obj, "metadata": metadata}
 
 
 def _owned(fields: Fields, obj: Json, subresource: str) -> Fields:
     own = difference(difference(fields, NOBODYS), ALLOTTED.get(obj["kind"], {}))
     if subresource != "status":
-        return {step: node for step, node in own.items() if step != "f:status"} if obj["kind"] != "Node" else own
+        return (
+            {step: node for step, node in own.items() if step != "f:status"} if obj["kind"] != "Node" else own
+        )
     return own
 
 
@@ -217,7 +231,7 @@ def _with_last_applied(obj: Json, config: Json) -> Json:
     annotations = annotations_of(obj)
     if LAST_APPLIED not in annotations or config.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED):
         return obj
-    text = msgspec.json.encode(config).decode() + "\n"
+    text = msgspec.json.encode(config, order="sorted").decode() + "\n"
     return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}}
 
 

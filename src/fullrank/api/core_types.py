@@ -45,6 +45,15 @@ META = (
     "Condition",
 )
 
+ATOMIC = frozenset(  # objects that server-side apply takes whole
+    (
+        "ConfigMapKeySelector", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
+        "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "PodSpec.nodeSelector",
+        "ResourceFieldSelector", "SecretKeySelector", "SecretReference", "ServiceSpec.selector",
+        "TypedLocalObjectReference",
+    )
+)  # fmt: skip
+
 
 def lookup(name: str) -> Schema:
     """The schema of a type, by its short name. An unknown one is a KeyError: our slip, not a user's."""
@@ -72,10 +81,12 @@ def _object(name: str, fields: list[str]) -> Schema:
         word, _, default = word.partition("=")
         field = label.rstrip("!?").partition("#")[0]
         properties[field] = replace(_type(word), default=default) if default else _type(word)
+        if f"{name}.{field}" in ATOMIC:
+            properties[field] = replace(properties[field], atomic=True)
         if label.endswith("!"):
             required.append(field)
     home = "io.k8s.apimachinery.pkg.apis.meta.v1" if name in META else "io.k8s.api.core.v1"
-    return obj(properties, required=required, name=f"{home}.{name}")
+    return replace(obj(properties, required=required, name=f"{home}.{name}"), atomic=name in ATOMIC)
 
 
 def _array(keys: str, items: Schema) -> Schema:
@@ -225,6 +236,8 @@ LifecycleHandler exec#1:ExecAction httpGet#2:HTTPGetAction sleep#4:SleepAction t
 LinuxContainerUser gid#2!:int64 supplementalGroups#3:[]int64 uid#1!:int64
 LoadBalancerIngress hostname#2:string ip#1:string ipMode#3:string ports#4:[]PortStatus
 LoadBalancerStatus ingress#1:[]LoadBalancerIngress
+LocalSubjectAccessReview apiVersion:string kind:string metadata#1:ObjectMeta
+  spec#2!:SubjectAccessReviewSpec status#3:SubjectAccessReviewStatus
 LocalObjectReference name#1:string
 ManagedFieldsEntry apiVersion#3:string fieldsType#6:string fieldsV1#7:any manager#1:string
   operation#2:string subresource#8:string time#4:time
@@ -363,9 +376,12 @@ ResourceRequirements claims#3:[name|atomic]ResourceClaim limits#1:{}quantity req
 ResourceRule apiGroups#2:[]string resourceNames#4:[]string resources#3:[]string verbs#1!:[]string
 ResourceStatus name#1!:string resources#2:[resourceID|atomic]ResourceHealth
 SELinuxOptions level#4:string role#2:string type#3:string user#1:string
+Scale apiVersion:string kind:string metadata#1:ObjectMeta spec#2:ScaleSpec status#3:ScaleStatus
 ScaleIOVolumeSource fsType#9:string gateway#1!:string protectionDomain#5:string readOnly#10:bool
   secretRef#3!:LocalObjectReference sslEnabled#4:bool storageMode#7:string storagePool#6:string
   system#2!:string volumeName#8:string
+ScaleSpec replicas#1:int32
+ScaleStatus replicas#1!:int32 selector#2:string
 SeccompProfile localhostProfile#2:string type#1!:(Localhost|RuntimeDefault|Unconfined)
 Secret apiVersion:string data#2:{}bytes immutable#5?:bool kind:string metadata#1:ObjectMeta
   stringData#4:{}string type#3:string
@@ -407,6 +423,10 @@ SessionAffinityConfig clientIP#1:ClientIPConfig
 SleepAction seconds#1!:int64
 StorageOSVolumeSource fsType#3:string readOnly#4:bool secretRef#5:LocalObjectReference volumeName#1:string
   volumeNamespace#2:string
+SubjectAccessReview apiVersion:string kind:string metadata#1:ObjectMeta spec#2!:SubjectAccessReviewSpec
+  status#3:SubjectAccessReviewStatus
+SubjectAccessReviewSpec extra#5:{}[]string groups#4:[]string nonResourceAttributes#2:NonResourceAttributes
+  resourceAttributes#1:ResourceAttributes uid#6:string user#3:string
 SubjectAccessReviewStatus allowed#1!:bool denied#4:bool evaluationError#3:string reason#2:string
 SubjectRulesReviewStatus evaluationError#4:string incomplete#3!:bool nonResourceRules#2!:[]NonResourceRule
   resourceRules#1!:[]ResourceRule

@@ -70,19 +70,18 @@ def intersection(one: Fields, other: Fields) -> Fields:
 
 
 def paths(fields: Fields, before: str = "") -> Iterator[str]:
-    """`.spec.containers[name="a"].image`: the members, as people read them, in order."""
-    for step, node in sorted(fields.items(), key=lambda item: _rank(item[0])):
-        path = before + _spoken(step)
-        if is_member(node):
-            yield path
-        yield from paths(below(node), path)
+    """`.spec.containers[name="a"].image`: the members as people read them, those of each level before what is below."""
+    ordered = sorted(fields.items(), key=lambda item: _rank(item[0]))
+    yield from (before + spoken(step) for step, node in ordered if is_member(node))
+    for step, node in ordered:
+        yield from paths(below(node), before + spoken(step))
 
 
 def _rank(step: str) -> tuple[int, str]:
     return "fkvi".find(step[:1]), step
 
 
-def _spoken(step: str) -> str:
+def spoken(step: str) -> str:
     sort, _, word = step.partition(":")
     if sort == "f":
         return f".{word}"

@@ -55,6 +55,7 @@ class JobStatus:
     """What a job's status said when it was last read, whatever words its dialect uses."""
 
     states: frozenset[State] = frozenset()
+    initialized: bool = True  # where a status says that all members have been made
     started_at: datetime | None = None
     completed_at: datetime | None = None
     restarts: int = 0  # so far; every one counts against the back-off limit

@@ -69,7 +69,7 @@ NAMESPACE = Kind(
     "namespaces",
     namespaced=False,
     short_names=("ns",),
-    subresources=("status",),
+    subresources=("status", "finalize"),
 )
 NODE = Kind("", "v1", "Node", "nodes", namespaced=False, short_names=("no",), subresources=("status",))
 POD = Kind(
@@ -79,7 +79,7 @@ POD = Kind(
     "pods",
     short_names=("po",),
     categories=("all",),
-    subresources=("status", "log", "binding"),
+    subresources=("status", "log", "binding", "exec"),
 )
 SERVICE = Kind(
     "", "v1", "Service", "services", short_names=("svc",), categories=("all",), subresources=("status",)

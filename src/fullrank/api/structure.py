@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from fullrank.api.fieldsets import Fields, below, is_member, put
+from fullrank.api.fieldsets import Fields, below, is_member, put, spoken
 from fullrank.api.meta import Json
 from fullrank.api.schema import Schema
 from fullrank.errors import BadRequest
@@ -127,7 +127,7 @@ def without(value: Any, fields: Fields, schema: Schema | None) -> Any:
 
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
-    """The set together with the fields around its members: who owns `a.b` owns `a`, where `a` is a field by its type."""
+    """The set and the fields around its members: who owns `a.b` owns `a`, where the type has a field `a`."""
     found: Fields = {}
     for step, node in fields.items():
         name = step.removeprefix("f:")
@@ -142,22 +142,21 @@ def keyed(items: list[Any], schema: Schema) -> dict[str, Any]:
     return {_step(item, schema): item for item in items}
 
 
-def check_distinct(value: Any, schema: Schema | None, path: str = "") -> None:
+def check_distinct(value: Any, schema: Schema | None, title: str, path: str = "") -> None:
     """BadRequest if a list of the configuration names one element twice."""
     match _shape(value, schema):
         case "map":
             for name, inner in value.items():
-                check_distinct(inner, _inner(schema, name), f"{path}.{name}")
+                check_distinct(inner, _inner(schema, name), title, f"{path}.{name}")
         case "list" if schema is not None:
             seen: set[str] = set()
             for item in value:
                 step = _step(item, schema)
                 if step in seen:
-                    raise BadRequest(
-                        f"failed to create typed patch object: {path}: duplicate entries for key {step}"
-                    )
+                    problem = f"{path}: duplicate entries for key {spoken(step)}"
+                    raise BadRequest(f"failed to create typed patch object ({title}): {problem}")
                 seen.add(step)
-                check_distinct(item, schema.items, f"{path}[{step}]")
+                check_distinct(item, schema.items, title, path + spoken(step))
 
 
 def _step(item: Any, schema: Schema) -> str:

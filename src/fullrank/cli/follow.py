@@ -63,15 +63,13 @@ class Follower:
     def _is_mine(self, pod: Json) -> bool:
         return (controller_of(pod) or {}).get("uid") == self._uid
 
-    def _job_changed(self, _old: Json | None, new: Json | None) -> None:
-        job = new if new and uid_of(new) == self._uid else None
-        if job is None:
-            current = self._jobs.get(self._key)
-            if current is None or uid_of(current) != self._uid:
+    def _job_changed(self, old: Json | None, new: Json | None) -> None:
+        if new is None or uid_of(new) != self._uid:
+            if old is not None and uid_of(old) == self._uid:
                 self._ended.set()
                 self._all_over.set()
             return
-        state = state_of(job)
+        state = state_of(new)
         if state and state != self._state:
             self._state = state
             self._news("", state)

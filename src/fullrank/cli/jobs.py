@@ -7,8 +7,11 @@ from fullrank.errors import NotFound
 
 
 def state_of(job: Json) -> str:
-    """The last thing that became true of a job."""
-    conditions: list[Json] = (job.get("status") or {}).get("conditions") or []
+    """What a job says of itself in one word, as TensorStack's do; else the last thing that became true of it."""
+    status: Json = job.get("status") or {}
+    if phase := status.get("phase"):
+        return str(phase)
+    conditions: list[Json] = status.get("conditions") or []
     return next((one["type"] for one in reversed(conditions) if one["status"] == "True"), "")
 
 

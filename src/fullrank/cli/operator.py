@@ -3,7 +3,9 @@
 import logging
 import os
 import signal
+import socket
 from pathlib import Path
+from uuid import uuid4
 
 import anyio
 import click
@@ -26,13 +28,15 @@ from fullrank.operator import Operator
 def command(file: Path | None, context: str, namespace: str, cluster_domain: str, verbose: bool) -> None:
     """Look after jobs on a Kubernetes cluster.
 
-    Inside a cluster it uses its pod's account; elsewhere, or with --kubeconfig or $KUBECONFIG, a kubeconfig.
+    Inside a cluster it uses its pod's account; elsewhere, or with --kubeconfig or $KUBECONFIG, a kubeconfig. Of several
+    operators one leads; the others wait to take over.
     """
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    anyio.run(_serve, Operator(_connection(file, context), namespace, cluster_domain))
+    identity = f"{socket.gethostname()}_{uuid4()}"
+    anyio.run(_serve, Operator(_connection(file, context), identity, namespace, cluster_domain))
 
 
 def _connection(file: Path | None, context: str) -> Connection:

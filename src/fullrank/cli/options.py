@@ -24,6 +24,9 @@ SETTINGS = (
         "--cpu-overcommit", metavar="X", help="How many times over cores may be asked for.  [default: 10]"
     ),
     click.option(
+        "--gpus", metavar="auto|none|fake:N", help="GPUs: found, hidden or pretended.  [default: auto]"
+    ),
+    click.option(
         "--images", metavar="lenient|strict", help="What an unknown image means.  [default: lenient]"
     ),
 )

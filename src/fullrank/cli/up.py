@@ -83,6 +83,7 @@ def _flags(settings: Settings) -> list[str]:
         f"--listen={settings.listen}",
         f"--port={settings.port}",
         f"--cpu-overcommit={settings.cpu_overcommit}",
+        f"--gpus={settings.gpus}",
         f"--images={settings.images}",
     ]
 

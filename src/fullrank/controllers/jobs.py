@@ -151,6 +151,7 @@ class JobController:
         if status != before:
             written = self._client.replace(kind, job | {"status": status}, subresource="status")
             job = await self._learnt(kind, written)
+            _log_changes(Key.of(kind, job), before, status)
             for news in decision.announcements:
                 await self._recorders[kind].emit(job, news.type, news.reason, news.message)
         if self._ports and scene.job.status.finished:
@@ -186,10 +187,12 @@ class JobController:
                 if overwrites_restart_policy(scene.gang, member):
                     await self._warn_of_restart_policy(scene, job)
                 pod = pod_for(scene.job_kind, scene.gang, member, owner)
-                await self._create(scene, job, POD, self._lookout.pods, pod)
+                news = scene.job_kind.framework.made(member, name_of(pod))
+                await self._create(scene, job, POD, self._lookout.pods, pod, news)
             case CreateService(member):
                 service = service_for(scene.job_kind, scene.gang, member, owner)
-                await self._create(scene, job, SERVICE, self._lookout.services, service)
+                news = "SuccessfulCreateService", f"Created service: {name_of(service)}"
+                await self._create(scene, job, SERVICE, self._lookout.services, service, news)
             case DeletePod(name, uid):
                 await self._delete(scene, job, Key(POD, scene.job.namespace, name), uid)
             case DeleteService(name, uid):
@@ -201,7 +204,9 @@ class JobController:
             case DeleteJob():
                 await self._delete(scene, job, Key.of(scene.job_kind.kind, job), uid_of(job))
 
-    async def _create(self, scene: Scene, job: Json, kind: Kind, cache: Cache, obj: Json) -> None:
+    async def _create(
+        self, scene: Scene, job: Json, kind: Kind, cache: Cache, obj: Json, news: tuple[str, str]
+    ) -> None:
         word, events = kind.kind, self._recorders[scene.job_kind.kind]
         try:
             cache.learn(await self._client.create(kind, obj))
@@ -217,8 +222,7 @@ class JobController:
             await events.emit(job, "Warning", f"FailedCreate{word}", f"Error creating: {error}")
             raise
         else:
-            text = f"Created {word.lower()}: {name_of(obj)}"
-            await events.emit(job, "Normal", f"SuccessfulCreate{word}", text)
+            await events.emit(job, "Normal", *news)
 
     async def _delete(self, scene: Scene, job: Json, key: Key, uid: str) -> None:
         try:
@@ -243,3 +247,11 @@ class JobController:
             cache.learn(await write())
         except NotFound:
             return
+
+
+def _log_changes(key: Key, before: Json, status: Json) -> None:
+    """One line for each condition that is new."""
+    known = before.get("conditions") or ()
+    for one in status.get("conditions") or ():
+        if one not in known:
+            log.info("%s: %s=%s: %s", key, one.get("type"), one.get("status"), one.get("message"))

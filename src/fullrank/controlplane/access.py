@@ -16,13 +16,25 @@ class Identity:
     name: str
     groups: tuple[str, ...]
 
+    @property
+    def may_do_everything(self) -> bool:
+        """There is one user here; anybody else is a name somebody gave, and may do nothing."""
+        return self.name == USER or GROUP in self.groups
+
 
 class Access:
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
     def identity(self, request: web.Request) -> Identity:
-        """Who asks, or Unauthorized. A wrong token is refused even where the certificate would do."""
+        """Who asks, or on whose behalf (`kubectl --as`); Unauthorized if nobody we know."""
+        asking = self._proven(request)
+        if not (name := request.headers.get("Impersonate-User")):
+            return asking
+        return Identity(name, (*request.headers.getall("Impersonate-Group", []), "system:authenticated"))
+
+    def _proven(self, request: web.Request) -> Identity:
+        """A wrong token is refused even where the certificate would do."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() == "bearer" and compare_digest(token.strip().encode(errors="replace"), self._token):
             return Identity(USER, (GROUP, "system:authenticated"))

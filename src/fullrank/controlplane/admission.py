@@ -20,9 +20,21 @@ from fullrank.api.schema import (
     unknown_fields,
     with_defaults,
 )
-from fullrank.api.scheme import CLAIM, CONFIG_MAP, CORE_KINDS, POD, SECRET, SERVICE, Kind
+from fullrank.api.scheme import (
+    CLAIM,
+    CONFIG_MAP,
+    CORE_KINDS,
+    POD,
+    PRIORITY_CLASS,
+    REGARDING_EVENT,
+    SECRET,
+    SERVICE,
+    Kind,
+)
 from fullrank.controlplane.defaults import DEFAULTS
 from fullrank.errors import Cause, Invalid
+
+SCHEMAS = {REGARDING_EVENT: "events.Event"}  # where the kind's name is not the type's
 
 
 class Admitted(Protocol):
@@ -37,6 +49,9 @@ class Admitted(Protocol):
     def complaints(self, obj: Json, old: Json | None = None) -> list[Cause]:
         """Beyond the schema, which has nothing to complain of when this is asked."""
 
+    def warnings(self, obj: Json) -> list[str]:
+        """What the author of an object that is fine ought to know."""
+
 
 class Admission:
     def __init__(self, others: Iterable[Admitted] = ()) -> None:
@@ -48,7 +63,11 @@ class Admission:
 
     def schema_of(self, kind: Kind) -> Schema:
         other = self._others.get(kind)
-        return other.schema if other else core_schema(kind.kind)
+        return other.schema if other else core_schema(SCHEMAS.get(kind, kind.kind))
+
+    def warnings(self, kind: Kind, obj: Json) -> list[str]:
+        other = self._others.get(kind)
+        return other.warnings(obj) if other else []
 
     def unknown(self, kind: Kind, obj: Json) -> list[Unknown]:
         """Fields that will be dropped; whether that is an error is the caller's wish (`fieldValidation`)."""
@@ -115,6 +134,10 @@ def _service(new: Json, _old: Json | None) -> list[Cause]:
         if not 1 <= number <= 65535:
             problem = f"Invalid value: {number}: must be between 1 and 65535, inclusive"
             found.append(Cause(f"spec.ports[{index}].port", problem))
+        target = port.get("targetPort", number)
+        if isinstance(target, int) and not 1 <= target <= 65535:
+            problem = f"Invalid value: {target}: must be between 1 and 65535, inclusive"
+            found.append(Cause(f"spec.ports[{index}].targetPort", problem))
     return found
 
 
@@ -159,10 +182,21 @@ def _secret(new: Json, old: Json | None) -> list[Cause]:
     return found
 
 
+def _priority_class(new: Json, old: Json | None) -> list[Cause]:
+    frozen = [
+        field
+        for field in ("value", "preemptionPolicy")
+        if old is not None and old.get(field) != new.get(field)
+    ]
+    problem = "Forbidden: may not be changed in an update."
+    return [Cause(field, problem, "FieldValueForbidden") for field in frozen]
+
+
 CORE_RULES: Mapping[Kind, Callable[[Json, Json | None], list[Cause]]] = {
     POD: _pod,
     SERVICE: _service,
     CLAIM: _claim,
     CONFIG_MAP: _keyed,
     SECRET: _secret,
+    PRIORITY_CLASS: _priority_class,
 }

@@ -7,10 +7,11 @@ import msgspec
 from aiohttp import web
 
 from fullrank.api.meta import Json
-from fullrank.api.scheme import Kind
-from fullrank.errors import ApplyConflict, Cause, FullrankError, Invalid
+from fullrank.api.scheme import CLAIM, POD, POD_TEMPLATE, SERVICE, SERVICE_ACCOUNT, Kind
+from fullrank.errors import ApplyConflict, Cause, FullrankError, Gone, Invalid
 
 JSON = "application/json"
+SHOWN_WHEN_GONE = (POD, SERVICE, SERVICE_ACCOUNT, CLAIM, POD_TEMPLATE)  # others answer with a Status
 # Every message that is about an object names it so: `pods "a"`, `PyTorchJob.kubeflow.org "a"`.
 NAMED = re.compile(
     r'(?:Operation cannot be fulfilled on |object is being deleted: )?([\w/-]+)(?:\.(\S+))? "([^"]*)"'
@@ -59,7 +60,10 @@ def success(kind: Kind, name: str, uid: str = "") -> Json:
 
 
 def failure(error: FullrankError) -> Json:
-    return status_of(error.code, error.reason, str(error), _details(error))
+    status = status_of(error.code, error.reason, str(error), _details(error))
+    if isinstance(error, Gone) and error.proceed:
+        status["metadata"] = {"continue": error.proceed}
+    return status
 
 
 def status_of(code: int, reason: str, message: str, details: Json | None = None) -> Json:

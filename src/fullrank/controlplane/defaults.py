@@ -9,7 +9,7 @@ from typing import Any
 
 from fullrank.api.meta import Json
 from fullrank.api.quantity import Quantity, amount, from_milli
-from fullrank.api.scheme import CLAIM, POD, PRIORITY_CLASS, SECRET, SERVICE, Kind
+from fullrank.api.scheme import CLAIM, EVENT, POD, POD_TEMPLATE, PRIORITY_CLASS, SECRET, SERVICE, Kind
 
 POD_SPEC: Json = {
     "restartPolicy": "Always",
@@ -17,7 +17,6 @@ POD_SPEC: Json = {
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
     "securityContext": {},
-    "enableServiceLinks": True,
 }
 CONTAINER: Json = {
     "terminationMessagePath": "/dev/termination-log",
@@ -32,12 +31,20 @@ SERVICE_SPEC: Json = {
     "ipFamilies": ["IPv4"],
     "ipFamilyPolicy": "SingleStack",
 }
+EVENT_FIELDS: Json = {
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
 FILE_MODE = 0o644
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def pod(new: Json) -> Json:
-    spec = pod_spec(new.get("spec") or {})
+    spec = {"enableServiceLinks": True} | pod_spec(new.get("spec") or {})
     status = {"phase": "Pending", "qosClass": quality_of(spec)} | (new.get("status") or {})
     return new | {"spec": spec, "status": status}
 
@@ -170,10 +177,22 @@ def priority_class(new: Json) -> Json:
     return {"preemptionPolicy": "PreemptLowerPriority"} | new
 
 
+def pod_template(new: Json) -> Json:
+    template = new.get("template") or {}
+    return new | {"template": {"metadata": {}} | template | {"spec": pod_spec(template.get("spec") or {})}}
+
+
+def event(new: Json) -> Json:
+    """As Kubernetes' own type writes it: some clients cannot read an event without these."""
+    return EVENT_FIELDS | new
+
+
 DEFAULTS: Mapping[Kind, Callable[[Json], Json]] = {
     POD: pod,
     SERVICE: service,
     CLAIM: claim,
     SECRET: secret,
+    POD_TEMPLATE: pod_template,
+    EVENT: event,
     PRIORITY_CLASS: priority_class,
 }

@@ -1,8 +1,8 @@
 """`pods/NAME/log`: which container is meant, whether there is anything to read yet, and then its lines as they come."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from aiohttp import web
 
@@ -23,29 +23,43 @@ async def logs(
     request: web.Request, streams: Streams, source: PodLogs, pod: Json, container: str, options: LogOptions
 ) -> web.StreamResponse:
     lines = source.read(pod, container_meant(pod, container, previous=options.previous), options)
-    response = web.StreamResponse(
-        headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"}
-    )
-    response.enable_chunked_encoding()
     # A short log is asked for its first lines before the answer begins, so that trouble can still be told as such.
     first = b"" if options.follow else await anext(lines, b"")
+    response, write = _messages() if request.headers.get("Upgrade", "").lower() == "websocket" else _text()
     await response.prepare(request)
     left = options.limit_bytes
     with suppress(ConnectionResetError):  # the client has left
         with streams.lasting():
-            left = await _send(response, first, left)
+            left = await _send(write, first, left)
             async for chunk in lines:
-                left = await _send(response, chunk, left)
+                left = await _send(write, chunk, left)
                 if left == 0:
                     break
-        await response.write_eof()
+        await (response.close() if isinstance(response, web.WebSocketResponse) else response.write_eof())
     return response
 
 
-async def _send(response: web.StreamResponse, chunk: bytes, left: int | None) -> int | None:
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+def _text() -> tuple[web.StreamResponse, Write]:
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"}
+    )
+    response.enable_chunked_encoding()
+    return response, response.write
+
+
+def _messages() -> tuple[web.StreamResponse, Write]:
+    """The same as messages of a WebSocket, which browsers can follow."""
+    socket = web.WebSocketResponse(protocols=("binary.k8s.io",))
+    return socket, socket.send_bytes
+
+
+async def _send(write: Write, chunk: bytes, left: int | None) -> int | None:
     sent = chunk if left is None else chunk[:left]
     if sent:
-        await response.write(sent)
+        await write(sent)
     return None if left is None else left - len(sent)
 
 

@@ -44,6 +44,10 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
     return Invalid(f'{kind.group_kind} "{name}"', causes)
 
 
+def invalid_options(options: str, cause: Cause) -> Invalid:
+    return Invalid(f'{options}.meta.k8s.io ""', [cause])
+
+
 def conflict(kind: Kind, name: str, why: str) -> Conflict:
     return Conflict(f"Operation cannot be fulfilled on {named(kind, name)}: {why}")
 

@@ -1,14 +1,16 @@
 """What every namespace has, put back when it is lost; and how a namespace goes: first its contents, then itself."""
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 import anyio
 
-from fullrank.api.meta import Json, is_terminating, name_of, namespace_of
-from fullrank.api.scheme import NAMESPACE, Kind, Scheme
+from fullrank.api.meta import Json, is_terminating, name_of, namespace_of, stamp
+from fullrank.api.scheme import NAMESPACE, POD, REGARDING_EVENT, Kind, Scheme
 from fullrank.client.cache import Cache
 from fullrank.client.port import Client, Key
+from fullrank.clock import Clock
 from fullrank.controlplane.registry import furnishings
 from fullrank.errors import AlreadyExists, Conflict, FullrankError, NotFound
 
@@ -18,9 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Namespaces:
-    def __init__(self, client: Client, scheme: Scheme, root_ca: str) -> None:
+    def __init__(self, client: Client, scheme: Scheme, root_ca: str, clock: Clock) -> None:
         self._client = client
-        self._contents = [kind for kind in scheme if kind.namespaced]
+        self._clock = clock
+        self._contents = [kind for kind in scheme if kind.namespaced and kind not in (POD, REGARDING_EVENT)]
         self._root_ca = root_ca
         self._spaces = Cache(client, NAMESPACE)
         self._due: dict[str, None] = {}
@@ -89,10 +92,13 @@ class Namespaces:
 
     async def _is_drained(self, name: str) -> bool:
         try:
-            left = [found for kind in self._contents for found in await self._emptied(kind, name)]
-            if left:
-                return False
+            left = {POD: await self._emptied(POD, name)}
+            if not left[POD]:  # whatever pods need stays until the last of them is gone
+                left = {kind: await self._emptied(kind, name) for kind in self._contents}
             space = await self._client.get(Key(NAMESPACE, "", name))
+            if any(left.values()):
+                await self._tell(space, left)
+                return False
             await self._client.replace(
                 NAMESPACE, {**space, "spec": {"finalizers": []}}, subresource="finalize"
             )
@@ -104,6 +110,23 @@ class Namespaces:
             log.warning("cannot empty namespace %s, will try again: %s", name, error)
             return False
         return True
+
+    async def _tell(self, space: Json, left: Mapping[Kind, list[Json]]) -> None:
+        """Writes down what still keeps a namespace from going, if that is news."""
+        known = {each["type"]: each for each in space.get("status", {}).get("conditions") or []}
+        found = remains(left)
+        if any({**known.get(each["type"], {}), **each} != known.get(each["type"]) for each in found):
+            now = stamp(self._clock.now())
+            told = [
+                {"lastTransitionTime": now} | known.get(each["type"], {}) | each
+                if known.get(each["type"], {}).get("status") == each["status"]
+                else {"lastTransitionTime": now} | each
+                for each in found
+            ]
+            status = {**space.get("status", {}), "conditions": told}
+            await self._client.patch(
+                Key(NAMESPACE, "", name_of(space)), {"status": status}, subresource="status"
+            )
 
     async def _emptied(self, kind: Kind, namespace: str) -> list[Json]:
         """What is still there of a kind; all of it has been asked to go."""
@@ -121,3 +144,50 @@ class Namespaces:
             return
         except FullrankError as error:
             log.warning("cannot delete %s, will try again: %s", key, error)
+
+
+def remains(left: Mapping[Kind, list[Json]]) -> list[Json]:
+    """The conditions of a namespace that is not empty yet, in Kubernetes' words."""
+    counted = {kind.group_resource: len(objects) for kind, objects in left.items() if objects}
+    contents = ", ".join(
+        f"{place}. has {count} resource instances" for place, count in sorted(counted.items())
+    )
+    held = Counter(
+        finalizer
+        for objects in left.values()
+        for obj in objects
+        for finalizer in obj["metadata"].get("finalizers") or []
+    )
+    holders = ", ".join(f"{word} in {count} resource instances" for word, count in sorted(held.items()))
+    finalizing = (
+        ("True", "SomeFinalizersRemain", f"Some content in the namespace has finalizers remaining: {holders}")
+        if held
+        else ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
+    )
+    words = {
+        "NamespaceDeletionDiscoveryFailure": (
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        "NamespaceDeletionGroupVersionParsingFailure": (
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        "NamespaceDeletionContentFailure": (
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        "NamespaceContentRemaining": (
+            "True",
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {contents}",
+        ),
+        "NamespaceFinalizersRemaining": finalizing,
+    }
+    return [
+        {"type": sort, "status": status, "reason": reason, "message": message}
+        for sort, (status, reason, message) in words.items()
+    ]

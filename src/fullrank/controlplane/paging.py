@@ -12,6 +12,13 @@ from fullrank.api.scheme import Kind
 from fullrank.controlplane.store import Record, Store
 from fullrank.errors import BadRequest, Gone
 
+TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -39,13 +46,12 @@ def page(
     proceed: str,
 ) -> Page:
     token = _decoded(proceed) if proceed else _Token(store.revision, "")
+    if token.rv < 0:  # from a token that came with a Gone: go on with what is there now
+        token = _Token(store.revision, token.start)
     try:
         found = store.select(kind.group_resource, namespace, at=token.rv)
     except Gone as error:
-        raise Gone(
-            "The provided continue parameter is too old to display a consistent list result. "
-            "You can start a new list without the continue parameter."
-        ) from error
+        raise Gone(TOO_OLD, _encoded(_Token(-1, token.start))) from error
     start = tuple(token.start.split("/", 1)) if token.start else ("", "")
     matching = [
         (place, record)

@@ -1,5 +1,7 @@
 """What a client asks: the address, the query, the body and the form it wants its answer in. Pure."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -16,14 +18,17 @@ from fullrank.controlplane.registry import Preconditions
 from fullrank.errors import BadRequest, Cause, Invalid, NotFound, Unsupported
 
 Form = Literal["plain", "table", "partial", "aggregated"]
+PatchForm = PatchType | Literal["apply"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
 NO_SUCH_RESOURCE = "the server could not find the requested resource"
-PATCHES: dict[str, PatchType] = {
+PATCHES: dict[str, PatchForm] = {
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
     "application/strategic-merge-patch+json": "strategic",
+    "application/apply-patch+yaml": "apply",
 }
+LONGEST_MANAGER = 128
 PROPAGATIONS: dict[str, Propagation] = {
     "Background": "Background",
     "Foreground": "Foreground",
@@ -216,17 +221,66 @@ def json_object(body: bytes, media: str, kind: str) -> Json:
     return value
 
 
-def patch_of(body: bytes, media: str) -> tuple[PatchType, Any]:
-    form = PATCHES.get(media)
+def patch_of(body: bytes, media: str, kind: Kind) -> tuple[PatchForm, Any]:
+    taken = {word: form for word, form in PATCHES.items() if form != "strategic" or not kind.is_custom}
+    form = taken.get(media)
     if form is None:
-        accepted = ", ".join(PATCHES)
+        accepted = ", ".join(taken)
         raise Unsupported(
             f"the body of the request was in an unknown format - accepted media types include: {accepted}"
         )
     try:
-        return form, decoded(body)
+        return form, _yaml(body) if form == "apply" else decoded(body)
     except BadRequest as problem:
         raise BadRequest(f"error decoding patch: {problem}") from None
+
+
+def manager_of(query: Query, agent: str, options: str) -> str:
+    """Who signs what is written: the name the client gives itself, or the first word of its user agent."""
+    manager = query.text("fieldManager")
+    if len(manager) > LONGEST_MANAGER:
+        problem = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+        raise Invalid(f'{options}.meta.k8s.io ""', [Cause("fieldManager", problem, "FieldValueTooLong")])
+    if not manager.isprintable():
+        problem = f"Invalid value: {manager!r}: should only contain printable characters"
+        raise Invalid(f'{options}.meta.k8s.io ""', [Cause("fieldManager", problem)])
+    return manager or agent.partition("/")[0][:LONGEST_MANAGER] or "unknown"
+
+
+def repeated_fields(body: bytes) -> list[str]:
+    """The paths of fields that a JSON body names twice: the last one counts, which is seldom what was meant."""
+    found: list[str] = []
+
+    def paired(pairs: list[tuple[str, Any]]) -> Any:
+        if len({name for name, _ in pairs}) < len(pairs):
+            found.append("")
+        return _Pairs(pairs)
+
+    if body[:1] != b"{":
+        return []
+    try:
+        root = json.loads(body, object_pairs_hook=paired)
+    except (ValueError, RecursionError):
+        return []
+    return sorted(set(_repeated(root, ""))) if found else []
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written."""
+
+
+def _repeated(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, inner in value:
+            place = f"{path}.{name}" if path else name
+            if name in seen:
+                yield place
+            seen.add(name)
+            yield from _repeated(inner, place)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _repeated(inner, f"{path}[{index}]")
 
 
 def decoded(body: bytes) -> Any:
@@ -239,7 +293,6 @@ def decoded(body: bytes) -> Any:
         raise BadRequest(f"json parse error: {problem} ({start})") from None
     except RecursionError:
         raise BadRequest("json parse error: nested too deeply") from None
-
 
 
 def _yaml(body: bytes) -> Any:

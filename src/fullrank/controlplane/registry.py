@@ -54,6 +54,17 @@ def unchanged(kind: Kind, obj: Json, old: Json | None) -> Json:  # noqa: ARG001
     return obj
 
 
+class Sign(Protocol):
+    """Writes into an object's managedFields who made it (of nothing, where `old` is None) what it is. Pure."""
+
+    def __call__(self, old: Json | None, new: Json) -> Json: ...
+
+
+def unsigned(old: Json | None, new: Json) -> Json:  # noqa: ARG001
+    """How the home's own parts write: they do it often, and no field that people apply is theirs."""
+    return new
+
+
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """The object as it is now, and whether it is gone already or only on its way."""
@@ -98,6 +109,10 @@ class Registry:
             raise _not_found(key)
         return record
 
+    def exists(self, key: Key) -> bool:
+        """Whether it is there for the next writer: it may be staged only."""
+        return self.store.latest(_place(key)) is not None
+
     def select(
         self,
         kind: Kind,
@@ -130,12 +145,14 @@ class Registry:
 
     # --- writing ---
 
-    async def create(self, kind: Kind, obj: Json, *, namespace: str = "", dry_run: bool = False) -> Json:
+    async def create(
+        self, kind: Kind, obj: Json, *, namespace: str = "", dry_run: bool = False, sign: Sign = unsigned
+    ) -> Json:
         """Stores a new object; a namespace comes with what is in every namespace, in the same commit."""
         wanted = meta.shaped(kind, obj)
         home = (namespace_of(wanted) or namespace) if kind.namespaced else ""
         async with self._settling(Place(kind.group_resource, home, name_of(wanted))):
-            place, born = self._prepared(kind, wanted, namespace)
+            place, born = self._prepared(kind, wanted, namespace, sign)
         if dry_run:
             return born
         staged = self.store.put(place, born, expected=0)
@@ -144,7 +161,9 @@ class Registry:
                 self.store.put(*self._prepared(other, meta.shaped(other, furnishing), place.name))
         return (await staged).obj
 
-    async def replace(self, key: Key, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
+    async def replace(
+        self, key: Key, obj: Json, *, subresource: str = "", dry_run: bool = False, sign: Sign = unsigned
+    ) -> Json:
         """Writes the whole object (or its status); a resourceVersion in it must be the current one."""
 
         def replaced(old: Json) -> Json:
@@ -157,7 +176,7 @@ class Registry:
                 raise meta.conflict(key.kind, key.name, why)
             return new
 
-        return await self.update(key, replaced, subresource=subresource, dry_run=dry_run)
+        return await self.update(key, replaced, subresource=subresource, dry_run=dry_run, sign=sign)
 
     async def patch(
         self,
@@ -167,6 +186,7 @@ class Registry:
         type: PatchType = "merge",  # noqa: A002
         subresource: str = "",
         dry_run: bool = False,
+        sign: Sign = unsigned,
     ) -> Json:
         def patched(old: Json) -> Json:
             new = meta.shaped(key.kind, lifecycle.patched(key.kind, old, patch, type))
@@ -176,15 +196,21 @@ class Registry:
                 )
             return new
 
-        return await self.update(key, patched, subresource=subresource, dry_run=dry_run)
+        return await self.update(key, patched, subresource=subresource, dry_run=dry_run, sign=sign)
 
     async def update(
-        self, key: Key, change: Callable[[Json], Json], *, subresource: str = "", dry_run: bool = False
+        self,
+        key: Key,
+        change: Callable[[Json], Json],
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        sign: Sign = unsigned,
     ) -> Json:
         """Replaces an object by what `change` makes of it. `change` must leave its argument as it is."""
         async with self._settling(_place(key)):
             current = self._latest(key)
-            new = self._successor(key, change(current.obj), current.obj, subresource)
+            new = sign(current.obj, self._successor(key, change(current.obj), current.obj, subresource))
         if dry_run:
             return new
         if new == current.obj:
@@ -302,7 +328,7 @@ class Registry:
             raise _not_found(key)
         return record
 
-    def _prepared(self, kind: Kind, obj: Json, namespace: str) -> tuple[Place, Json]:
+    def _prepared(self, kind: Kind, obj: Json, namespace: str, sign: Sign = unsigned) -> tuple[Place, Json]:
         """A new object as it will be stored, and where; every reason to refuse it has been looked at."""
         fresh = self._newborn(kind, obj, namespace)
         for _ in range(8):  # a generated name may be taken: draw again
@@ -310,13 +336,17 @@ class Registry:
             place = Place(kind.group_resource, namespace_of(born), name_of(born))
             if name_of(fresh) or self.store.latest(place) is None:
                 break
-        if causes := meta.metadata_complaints(kind, born["metadata"]):
+        causes = meta.metadata_complaints(kind, born["metadata"])
+        try:
+            admitted = self._admit(kind, born, None)
+        except Invalid as error:
+            causes += error.causes
+        if causes:
             raise meta.invalid(kind, place.name, causes)
-        admitted = self._admit(kind, born, None)
         if existing := self.store.latest(place):
             prefix = "object is being deleted: " if is_terminating(existing.obj) else ""
             raise AlreadyExists(f"{prefix}{meta.named(kind, place.name)} already exists")
-        return place, admitted
+        return place, sign(None, admitted)
 
     def _newborn(self, kind: Kind, obj: Json, namespace: str) -> Json:
         """The object as the server would begin it, still without a generated name."""

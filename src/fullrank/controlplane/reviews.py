@@ -1,29 +1,52 @@
-"""`kubectl auth can-i` and `whoami`: whoever got in may do everything."""
+"""`kubectl auth can-i` and `whoami`: whoever got in may do everything, and nobody else may do anything."""
 
 from collections.abc import Callable
 
 from fullrank.api.meta import Json
 from fullrank.api.scheme import Kind
 from fullrank.controlplane.access import Identity
+from fullrank.controlplane.pki import USER
 
+AUTHORIZATION = "authorization.k8s.io"
 ACCESS_REVIEW = Kind(
-    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+    AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
-SELF_REVIEW = Kind("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 RULES_REVIEW = Kind(
-    "authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False
+    AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False
 )
+SUBJECT_REVIEW = Kind(AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
+LOCAL_REVIEW = Kind(AUTHORIZATION, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews")
+SELF_REVIEW = Kind("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 EVERYTHING: Json = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
     "incomplete": False,
 }
-REVIEWS: dict[Kind, Callable[[Identity], Json]] = {
-    ACCESS_REVIEW: lambda _: {"allowed": True},
-    RULES_REVIEW: lambda _: EVERYTHING,
-    SELF_REVIEW: lambda identity: {"userInfo": {"username": identity.name, "groups": list(identity.groups)}},
+NOTHING: Json = {"resourceRules": [], "nonResourceRules": [], "incomplete": False}
+
+
+def _access(identity: Identity) -> Json:
+    if identity.may_do_everything:
+        return {"allowed": True}
+    return {"allowed": False, "reason": f'"{identity.name}" may do nothing here: there is one user, {USER}'}
+
+
+def _subject(_identity: Identity, asked: Json) -> Json:
+    spec = asked.get("spec") or {}
+    return _access(Identity(str(spec.get("user") or ""), tuple(map(str, spec.get("groups") or []))))
+
+
+REVIEWS: dict[Kind, Callable[[Identity, Json], Json]] = {
+    ACCESS_REVIEW: lambda identity, _asked: _access(identity),
+    RULES_REVIEW: lambda identity, _asked: EVERYTHING if identity.may_do_everything else NOTHING,
+    SUBJECT_REVIEW: _subject,
+    LOCAL_REVIEW: _subject,
+    SELF_REVIEW: lambda identity, _asked: {
+        "userInfo": {"username": identity.name, "groups": list(identity.groups)}
+    },
 }
 
 
 def reviewed(kind: Kind, asked: Json, identity: Identity) -> Json:
-    return {**asked, "kind": kind.kind, "apiVersion": kind.api_version, "status": REVIEWS[kind](identity)}
+    status = REVIEWS[kind](identity, asked)
+    return {"metadata": {}, **asked, "kind": kind.kind, "apiVersion": kind.api_version, "status": status}

@@ -6,43 +6,52 @@ and logged with them.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from aiohttp import web
 
 from fullrank.api.definitions import DEFINITION
-from fullrank.api.meta import Json, name_of, stamp, uid_of
+from fullrank.api.meta import Json, stamp
 from fullrank.api.scheme import POD, Kind
 from fullrank.client.port import Key
 from fullrank.clock import Clock
 from fullrank.controlplane import answers, tables
 from fullrank.controlplane.about import About
-from fullrank.controlplane.access import OPEN, Access
+from fullrank.controlplane.access import OPEN, Access, Identity
 from fullrank.controlplane.admission import Admission
 from fullrank.controlplane.definitions import Definitions
 from fullrank.controlplane.discovery import READ_ONLY, Discovery, Resource
+from fullrank.controlplane.exec_route import PodExec, execute
 from fullrank.controlplane.logs_route import PodLogs, logs
 from fullrank.controlplane.openapi import OpenApi
+from fullrank.controlplane.proxy_route import Target, proxied
 from fullrank.controlplane.questions import (
     Address,
     Query,
     address_of,
-    delete_options,
     form_of,
     json_object,
     log_options,
-    patch_of,
 )
 from fullrank.controlplane.registry import Registry
 from fullrank.controlplane.reviews import REVIEWS, reviewed
 from fullrank.controlplane.store import Record
 from fullrank.controlplane.streams import Shapes, Streams, WatchRequest, watch
-from fullrank.errors import BadRequest, FullrankError, NotAllowed, TooLarge
+from fullrank.controlplane.views import view_of
+from fullrank.controlplane.writes import WARNINGS, Writes
+from fullrank.errors import (
+    BadRequest,
+    Forbidden,
+    FullrankError,
+    NotAcceptable,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+)
 
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 3 * 1024 * 1024
-WARNINGS = web.RequestKey("warnings", list[str])
+NO_TABLE = "the server was unable to respond with a content type that the client supports"
 NOT_ALLOWED = "the server does not allow this method on the requested resource"
 
 
@@ -50,13 +59,22 @@ class Api:
     """Everything a client can ask of the control plane."""
 
     def __init__(
-        self, registry: Registry, admission: Admission, access: Access, logs: PodLogs, clock: Clock
+        self,
+        registry: Registry,
+        admission: Admission,
+        access: Access,
+        logs: PodLogs,
+        clock: Clock,
+        *,
+        containers: PodExec | None = None,
     ) -> None:
         self._registry = registry
         self._admission = admission
         self._access = access
         self._logs = logs
+        self._containers = containers
         self._clock = clock
+        self._writes = Writes(registry, admission, clock)
         kinds = tuple(registry.scheme)
         resources = [*map(Resource, kinds), *(Resource(kind, ("create",)) for kind in REVIEWS)]
         resources.append(Resource(DEFINITION, READ_ONLY))
@@ -86,9 +104,9 @@ class Api:
             return answers.encoded(answers.status_of(500, "InternalError", message), status=500)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        if request.path not in OPEN:
-            self._access.identity(request)
         parts = request.path.strip("/").split("/")
+        if request.path not in OPEN:
+            self._check_may(self._access.identity(request), request, parts)
         match parts:
             case ["api", version, *rest] if rest:
                 return await self._resource(request, "", version, rest)
@@ -98,15 +116,22 @@ class Api:
             raise NotAllowed(NOT_ALLOWED)
         return self._about.answer(parts, request.headers.get("Accept", ""), request.host)
 
+    def _check_may(self, identity: Identity, request: web.Request, parts: list[str]) -> None:
+        reviewing = parts[0] == "apis" and parts[-1] in {kind.plural for kind in REVIEWS}
+        if not identity.may_do_everything and not reviewing:
+            raise Forbidden(f'User "{identity.name}" cannot {request.method.lower()} path "{request.path}"')
+
     async def _resource(
         self, request: web.Request, group: str, version: str, rest: list[str]
     ) -> web.StreamResponse:
-        review = next(
-            (kind for kind in REVIEWS if (kind.group, kind.version, kind.plural) == (group, version, *rest)),
-            None,
-        )
+        review = next((kind for kind in REVIEWS if _leads_to(kind, group, version, rest)), None)
         if review is not None:
             return await self._review(request, review)
+        match rest:
+            case ["namespaces", namespace, "pods", name, "proxy", *path] if not group:
+                target = Target.read(name)
+                pod = self._registry.get(Key(POD, namespace, target.name)).obj
+                return await proxied(request, self.streams, pod, target, "/".join(path))
         if (group, version, rest[0]) == (DEFINITION.group, DEFINITION.version, DEFINITION.plural):
             return self._definition(request, rest[1:])
         address = address_of(self._registry.scheme, group, version, rest)
@@ -118,21 +143,24 @@ class Api:
     ) -> Callable[[web.Request, Address], Awaitable[web.StreamResponse]]:
         level = (
             address.subresource
-            if address.subresource in ("log", "binding")
+            if address.subresource in ("log", "binding", "exec", "finalize")
             else "object"
             if address.name
             else "all"
         )
         verbs = {
             ("all", "GET"): self._list,
-            ("all", "POST"): self._create,
-            ("all", "DELETE"): self._delete_all,
+            ("all", "POST"): self._writes.create,
+            ("all", "DELETE"): self._writes.delete_all,
             ("object", "GET"): self._get,
-            ("object", "PUT"): self._replace,
-            ("object", "PATCH"): self._patch,
-            ("object", "DELETE"): self._delete,
+            ("object", "PUT"): self._writes.replace,
+            ("object", "PATCH"): self._writes.patch,
+            ("object", "DELETE"): self._writes.delete,
             ("log", "GET"): self._log,
-            ("binding", "POST"): self._bind,
+            ("exec", "GET"): self._exec,
+            ("exec", "POST"): self._exec,
+            ("binding", "POST"): self._writes.bind,
+            ("finalize", "PUT"): self._writes.replace,
         }
         verb = verbs.get((level, method))
         everywhere = address.kind.namespaced and not address.namespace
@@ -143,22 +171,24 @@ class Api:
     async def _get(self, request: web.Request, address: Address) -> web.StreamResponse:
         if Query(request.query).flag("watch"):
             return await self._watch(request, address)
-        return self._one(request, address.kind, self._registry.get(_key(address)))
+        view = view_of(address.kind, address.subresource)
+        return self._one(request, view.kind, view.record(self._registry.get(_key(address))))
 
     async def _list(self, request: web.Request, address: Address) -> web.StreamResponse:
         query = Query(request.query)
         if query.flag("watch"):
             return await self._watch(request, address)
+        view = view_of(address.kind, "")
         page = self._registry.select(
-            address.kind,
+            view.stored,
             address.namespace,
             labels=query.text("labelSelector"),
-            fields=query.text("fieldSelector"),
+            fields=view.selected(query.text("fieldSelector")),
             limit=query.number("limit") or 0,
             proceed=query.text("continue"),
         )
         metadata = answers.list_metadata(page.revision, page.proceed, page.remaining)
-        return self._several(request, address.kind, page.records, metadata)
+        return self._several(request, view.kind, [view.record(each) for each in page.records], metadata)
 
     def _one(self, request: web.Request, kind: Kind, record: Record) -> web.Response:
         form = form_of(request.headers.get("Accept", ""))
@@ -195,82 +225,14 @@ class Api:
         )
 
     async def _watch(self, request: web.Request, address: Address) -> web.StreamResponse:
-        wanted = WatchRequest.read(address.kind, address.namespace, address.name, Query(request.query))
+        view = view_of(address.kind, "")
+        wanted = WatchRequest.read(view, address.namespace, address.name, Query(request.query))
         form, include = (
             form_of(request.headers.get("Accept", "")),
             request.query.get("includeObject", "Metadata"),
         )
-        shape = Shapes(address.kind, form, include, self._clock)
+        shape = Shapes(view, form, include, self._clock)
         return await watch(request, self._registry, self.streams, wanted, shape)
-
-    async def _create(self, request: web.Request, address: Address) -> web.Response:
-        query, obj = Query(request.query), await _object_in(request, address.kind)
-        self._check_unknown(request, address.kind, obj, "CreateOptions")
-        dry_run = query.dry_run("CreateOptions")
-        created = await self._registry.create(address.kind, obj, namespace=address.namespace, dry_run=dry_run)
-        return answers.encoded(created, status=201)
-
-    async def _replace(self, request: web.Request, address: Address) -> web.Response:
-        query, obj = Query(request.query), await _object_in(request, address.kind)
-        self._check_unknown(request, address.kind, obj, "UpdateOptions")
-        if address.subresource == "status":
-            self._admission.check_status(address.kind, obj | {"metadata": {"name": address.name}})
-        replaced = await self._registry.replace(
-            _key(address), obj, subresource=address.subresource, dry_run=query.dry_run("UpdateOptions")
-        )
-        return answers.encoded(replaced)
-
-    async def _patch(self, request: web.Request, address: Address) -> web.Response:
-        query = Query(request.query)
-        form, patch = patch_of(await request.read(), request.content_type)
-        if isinstance(patch, dict):
-            self._check_unknown(request, address.kind, patch, "PatchOptions")
-        key, part, dry_run = _key(address), address.subresource, query.dry_run("PatchOptions")
-        if part == "status":
-            outcome = await self._registry.patch(key, patch, type=form, subresource=part, dry_run=True)
-            self._admission.check_status(address.kind, outcome)
-        patched = await self._registry.patch(key, patch, type=form, subresource=part, dry_run=dry_run)
-        return answers.encoded(patched)
-
-    def _check_unknown(self, request: web.Request, kind: Kind, obj: Json, options: str) -> None:
-        """Warns about fields that will be dropped; or, where the client is strict about them, BadRequest."""
-        wish = Query(request.query).field_validation(options)
-        # Words like $patch steer a strategic merge; they are no fields.
-        found = self._admission.unknown(kind, obj) if wish != "Ignore" else []
-        unknown = [str(each) for each in found if "$" not in each.path]
-        if unknown and wish == "Strict":
-            problem = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
-            raise BadRequest(f"{problem}: strict decoding error: {', '.join(unknown)}")
-        request[WARNINGS] = unknown
-
-    async def _delete(self, request: web.Request, address: Address) -> web.Response:
-        options = delete_options(await request.read(), request.content_type, Query(request.query))
-        deletion = await self._registry.delete(
-            _key(address),
-            preconditions=options.preconditions,
-            grace=options.grace,
-            propagation=options.propagation,
-            dry_run=options.dry_run,
-        )
-        if deletion.gone and address.kind != POD:
-            return answers.encoded(answers.success(address.kind, name_of(deletion.obj), uid_of(deletion.obj)))
-        return answers.encoded(deletion.obj)
-
-    async def _delete_all(self, request: web.Request, address: Address) -> web.Response:
-        query = Query(request.query)
-        options = delete_options(await request.read(), request.content_type, query)
-        deleted = await self._registry.delete_collection(
-            address.kind,
-            address.namespace,
-            labels=query.text("labelSelector"),
-            fields=query.text("fieldSelector"),
-            grace=options.grace,
-            propagation=options.propagation,
-            dry_run=options.dry_run,
-        )
-        kind, revision = address.kind, self._registry.store.revision
-        head = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version}
-        return answers.encoded(head | {"metadata": answers.list_metadata(revision), "items": deleted})
 
     async def _log(self, request: web.Request, address: Address) -> web.StreamResponse:
         query = Query(request.query)
@@ -278,26 +240,25 @@ class Api:
         pod = self._registry.get(_key(address)).obj
         return await logs(request, self.streams, self._logs, pod, query.text("container"), options)
 
-    async def _bind(self, request: web.Request, address: Address) -> web.Response:
-        binding: Any = json_object(await request.read(), request.content_type, "Binding")
-        target, metadata = binding.get("target"), binding.get("metadata") or {}
-        node = target.get("name") if isinstance(target, dict) else None
-        if not isinstance(node, str) or not node or not isinstance(metadata, dict):
-            raise BadRequest("a Binding names its node: target: {kind: Node, name: …}")
-        dry_run = Query(request.query).dry_run("CreateOptions")
-        await self._registry.bind(_key(address), node, uid=str(metadata.get("uid") or ""), dry_run=dry_run)
-        return answers.encoded(answers.success(POD, address.name), status=201)
+    async def _exec(self, request: web.Request, address: Address) -> web.StreamResponse:
+        if self._containers is None:
+            raise NotFound("no container can be entered: nothing runs pods here")
+        pod = self._registry.get(_key(address)).obj
+        return await execute(request, self.streams, self._containers, pod)
 
     async def _review(self, request: web.Request, kind: Kind) -> web.Response:
         if request.method != "POST":
             raise NotAllowed(NOT_ALLOWED)
+        if form_of(request.headers.get("Accept", "")) == "table":
+            raise NotAcceptable(NO_TABLE)
         asked = json_object(await request.read(), request.content_type, kind.kind)
         return answers.encoded(reviewed(kind, asked, self._access.identity(request)), status=201)
 
 
 def _key(address: Address) -> Key:
-    return Key(address.kind, address.namespace, address.name)
+    return Key(view_of(address.kind, address.subresource).stored, address.namespace, address.name)
 
 
-async def _object_in(request: web.Request, kind: Kind) -> Json:
-    return json_object(await request.read(), request.content_type, kind.kind)
+def _leads_to(kind: Kind, group: str, version: str, rest: list[str]) -> bool:
+    where = [kind.plural] if not kind.namespaced else ["namespaces", *rest[1:2], kind.plural]
+    return (kind.group, kind.version, where) == (group, version, rest)

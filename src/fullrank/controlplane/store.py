@@ -28,6 +28,8 @@ from fullrank.errors import Conflict, Gone, NotFound, Unavailable
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 CLOSING = "the store is closing"
+HISTORY_LASTS = 300.0  # seconds, as with a cluster: who comes back later lists anew
+AGES = 5  # steps in which it grows old
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes (
     revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -187,6 +189,7 @@ class Store:
         self._batch = _Batch()
         self._work = anyio.Event()
         self._closing = False
+        self._outdated = 0  # history up to here is old enough to go
         self.compacted = 0
         self.revision = 0
         try:
@@ -311,6 +314,16 @@ class Store:
             self._closing = True
             self._fail(self._take_batch(), CLOSING)
 
+    async def grow_old(self) -> None:
+        """Lets go of history once it is old, for as long as it is let: lists in pages and watches begin anew then."""
+        seen: deque[int] = deque(maxlen=AGES + 1)
+        while True:
+            seen.append(self.revision)
+            await anyio.sleep(HISTORY_LASTS / AGES)
+            if len(seen) > AGES and seen[0] > self.compacted:
+                self._outdated = seen[0]
+                self._work.set()
+
     def _flush_inline(self) -> None:
         batch, compaction = self._take_batch(), self._compaction()
         self._conclude(batch, compaction, self._commit(batch.changes, compaction))
@@ -322,6 +335,10 @@ class Store:
     def _compaction(self) -> _Compaction | None:
         excess = len(self._history) - self._keep
         if excess <= self._keep // 10:  # rarely and much, rather than always and little
+            excess = 0
+        if self._outdated > self.compacted:
+            excess = max(excess, bisect_right(self._history, self._outdated, key=_revision_of))
+        if not excess:
             return None
         leaving = list(islice(self._history, excess))
         superseded = [change.previous.revision for change in leaving if change.previous]

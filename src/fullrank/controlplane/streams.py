@@ -16,6 +16,7 @@ from fullrank.controlplane.answers import JSON, failure
 from fullrank.controlplane.questions import Form, Query
 from fullrank.controlplane.registry import Registry
 from fullrank.controlplane.store import Record
+from fullrank.controlplane.views import View
 from fullrank.controlplane.watching import Event, Watching
 from fullrank.errors import FullrankError
 
@@ -63,12 +64,12 @@ class WatchRequest:
     initial: bool | None  # sendInitialEvents: None where the client said nothing
 
     @classmethod
-    def read(cls, kind: Kind, namespace: str, name: str, query: Query) -> "WatchRequest":
-        fields = query.text("fieldSelector")
+    def read(cls, view: View, namespace: str, name: str, query: Query) -> "WatchRequest":
+        fields = view.selected(query.text("fieldSelector"))
         if name:
             fields = ",".join(part for part in (fields, f"metadata.name={name}") if part)
         return cls(
-            kind=kind,
+            kind=view.stored,
             namespace=namespace,
             labels=query.text("labelSelector"),
             fields=fields,
@@ -82,11 +83,13 @@ class WatchRequest:
 class Shapes:
     """Turns a record into what a watcher gets: the object as it is kept, its metadata, or a row of a table."""
 
-    def __init__(self, kind: Kind, form: Form, include: str, clock: Clock) -> None:
-        self._kind, self._form, self._include, self._clock = kind, form, include, clock
+    def __init__(self, view: View, form: Form, include: str, clock: Clock) -> None:
+        self._view, self._form, self._include, self._clock = view, form, include, clock
+        self._kind = view.kind
         self._header_sent = False
 
     def __call__(self, record: Record) -> bytes:
+        record = self._view.record(record)
         if self._form == "table":
             return msgspec.json.encode(self._row(record))
         return msgspec.json.encode(tables.partial(record.obj)) if self._form == "partial" else record.raw

@@ -17,7 +17,9 @@ from fullrank.api.scheme import (
     NAMESPACE,
     NODE,
     POD,
+    POD_TEMPLATE,
     PRIORITY_CLASS,
+    REGARDING_EVENT,
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
@@ -27,6 +29,7 @@ from fullrank.api.scheme import (
 from fullrank.controlplane.ages import age_of
 from fullrank.controlplane.jsonpath import found_at
 from fullrank.controlplane.pod_rows import pod_cells
+from fullrank.controlplane.views import SCALE, older_event
 
 Cells: TypeAlias = list[Any]
 NONE = "<none>"
@@ -195,9 +198,6 @@ def _event(obj: Json, now: datetime) -> Cells:
     first = obj.get("firstTimestamp") or obj.get("eventTime")
     last = series.get("lastObservedTime") or obj.get("lastTimestamp") or first
     count = series.get("count") or obj.get("count") or 1
-    seen = age_of(last, now)
-    if count > 1:
-        seen = f"{seen} (x{count} over {age_of(first, now)})"
     reporter = source.get("component") or obj.get("reportingComponent") or ""
     origin = ", ".join(
         word for word in (reporter, source.get("host") or obj.get("reportingInstance") or "") if word
@@ -205,9 +205,24 @@ def _event(obj: Json, now: datetime) -> Cells:
     thing = "/".join(word for word in (about.get("kind", "").lower(), about.get("name", "")) if word)
     message = str(obj.get("message") or "").strip()
     return [
-        seen, obj.get("type", ""), obj.get("reason", ""), thing, about.get("fieldPath", ""), origin, message,
-        age_of(first, now), count, name_of(obj),
+        age_of(last, now), obj.get("type", ""), obj.get("reason", ""), thing, about.get("fieldPath", ""), origin,
+        message, age_of(first, now), count, name_of(obj),
     ]  # fmt: skip
+
+
+def _pod_template(obj: Json, now: datetime) -> Cells:  # noqa: ARG001  # it is shown without an age
+    template = obj.get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or []
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return [
+        name_of(obj), ",".join(each.get("name", "") for each in containers),
+        ",".join(each.get("image", "") for each in containers),
+        ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE,
+    ]  # fmt: skip
+
+
+def _scale(obj: Json, now: datetime) -> Cells:
+    return [name_of(obj), obj["spec"]["replicas"], obj["status"]["replicas"], _age(obj, now)]
 
 
 def _lease(obj: Json, now: datetime) -> Cells:
@@ -248,7 +263,10 @@ LAYOUTS = {
     SECRET: Layout(_columns("Name, Type, Data, Age"), _secret),
     SERVICE_ACCOUNT: Layout(_columns("Name, Secrets, Age"), _service_account),
     CLAIM: Layout(_columns(CLAIMS), _claim),
+    POD_TEMPLATE: Layout(_columns("Name, Containers, Images, Pod Labels"), _pod_template),
+    SCALE: Layout(_columns("Name, Desired:integer, Available:integer, Age"), _scale),
     EVENT: Layout(_columns(EVENTS), _event),
+    REGARDING_EVENT: Layout(_columns(EVENTS), lambda obj, now: _event(older_event(obj), now)),
     LEASE: Layout(_columns("Name, Holder, Age"), _lease),
     PRIORITY_CLASS: Layout(
         _columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"), _priority_class

@@ -92,6 +92,7 @@ class Sentences:
     deadline: str
     backoff: str
     reason: str  # of conditions and events; {word} is what happened: Running, Failed, Resumed, …
+    initialized: str = ""  # said in an event, as `created` then is, when all members have been made
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Dialect:
     sentences: Callable[[Framework, TrainingJob], Sentences]
     state: Callable[[Json], str]  # of an object, in one word
     retryable: Callable[[int], bool]  # exit codes that restart policy ExitCode forgives
+    suspension: Callable[[bool], Json] = lambda on: {"spec": {"runPolicy": {"suspend": on}}}  # a merge patch
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,10 @@
 
 from fullrank.dialects.contract import JobKind
 from fullrank.dialects.kubeflow import KUBEFLOW
-from fullrank.frameworks.registry import FRAMEWORKS
+from fullrank.dialects.tensorstack import TENSORSTACK
+from fullrank.frameworks.registry import FRAMEWORKS, TRAINING_FRAMEWORKS
 
-JOB_KINDS = tuple(JobKind(framework, KUBEFLOW) for framework in FRAMEWORKS)
+JOB_KINDS = (
+    *(JobKind(framework, KUBEFLOW) for framework in FRAMEWORKS),
+    *(JobKind(framework, TENSORSTACK) for framework in TRAINING_FRAMEWORKS),
+)

@@ -35,7 +35,21 @@ class Wiring:
     volumes: tuple[Json, ...] = ()
     mounts: tuple[Json, ...] = ()  # in the first container
     command: tuple[str, ...] = ()  # what the first container runs if the template does not say
+    launcher: tuple[
+        str, ...
+    ] = ()  # what the main container runs instead of its command, before its arguments
+    variables: Mapping[str, str] = field(default_factory=dict)  # what $(name) stands for in what users wrote
     service_account: str = ""  # likewise
+
+
+def meeting_at(gang: "Gang", leader: Member, member: Member) -> tuple[Json, ...]:
+    """The four variables by which PyTorch and many others find each other."""
+    return env(
+        MASTER_ADDR=gang.service(leader),
+        MASTER_PORT=gang.port(leader),
+        RANK=gang.rank(member),
+        WORLD_SIZE=gang.size,
+    )
 
 
 def env(**values: str | int) -> tuple[Json, ...]:
@@ -134,6 +148,15 @@ def leaders_done(gang: "Gang", done: Done) -> datetime | None:
     return max((done[member] for member in gang.leading), default=gang.job.created_at)
 
 
+def leader_done(gang: "Gang", done: Done) -> datetime | None:
+    """When the main member succeeded, whatever the others do."""
+    return done.get(gang.leader) if gang.leader else gang.job.created_at
+
+
+def all_but_the_leader(gang: "Gang", member: Member) -> bool:
+    return member != gang.leader
+
+
 def first_failure(gang: "Gang", failed: Done) -> Doom | None:
     """The first failure that the job does not tolerate."""
     fatal = [member for member in failed if not gang.framework.tolerates(gang, member)]
@@ -149,8 +172,24 @@ def none_has_one(_job: TrainingJob) -> bool:
     return False
 
 
+def those_of_the_container(_job: TrainingJob) -> list[Json]:
+    return []
+
+
+def none_of_its_own(_gang: "Gang", _member: Member) -> dict[str, str]:
+    return {}
+
+
+def nobody(_gang: "Gang", _member: Member) -> bool:
+    return False
+
+
 def none_may_fail(_gang: "Gang", _member: Member) -> bool:
     return False
+
+
+def plainly_made(_member: Member, pod: str) -> tuple[str, str]:
+    return "SuccessfulCreatePod", f"Created pod: {pod}"
 
 
 def no_companions(_gang: "Gang", _running: Collection[Member]) -> tuple[Companion, ...]:
@@ -185,18 +224,25 @@ class Framework:
         each_has_one  # whether each member has one, with the framework's port
     )
     service_stem: Callable[[TrainingJob], str] = stem_of  # what their names begin with
+    service_ports: Callable[[TrainingJob], list[Json]] = those_of_the_container
     env_goes_to: Literal["every container", "main container", "first container"] = "every container"
     listeners: Callable[["Gang"], tuple[Member, ...]] = (
         leader_alone  # who opens a port that a machine has once
     )
     scalable: bool = False  # has the `scale` subresource
     selector_in_status: bool = False
+    others_count_with_leader: bool = False  # once it has ended, nobody else is counted
     columns: tuple[str, ...] = ("State", "Age")
+    short_names: tuple[str, ...] = ()
+    restart_budget: int | None = None  # how often members are replaced where the manifest does not say
+    limits_by_role: bool = False  # each role has a restart limit of its own
+    labels: Callable[["Gang", Member], dict[str, str]] = none_of_its_own  # further ones, of a member's pod
     master_role: Callable[["Gang", Member], bool] = leads
     finished_at: Callable[["Gang", Done], datetime | None] = leaders_done
     tolerates: Callable[["Gang", Member], bool] = none_may_fail  # the job goes on without this one
     doomed: Callable[["Gang", Done], Doom | None] = first_failure  # by the members that failed for good
     words: Callable[[TrainingJob], Words] = plain_words
+    made: Callable[[Member, str], tuple[str, str]] = plainly_made  # the event of a new pod: reason and text
     companions: Callable[["Gang", Collection[Member]], tuple[Companion, ...]] = no_companions
     companion_kinds: tuple[Kind, ...] = ()
     options: Mapping[str, Schema] = field(default_factory=dict)  # fields of the spec that only this kind has

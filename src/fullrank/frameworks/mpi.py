@@ -170,6 +170,12 @@ def _binding(gang: Gang, account: str) -> Json:
     return {"roleRef": role, "subjects": [subject]}
 
 
+def made(member: Member, pod: str) -> tuple[str, str]:
+    if member == LAUNCHER:
+        return "MPIJobRunning", f"launcher pod created success: {pod}"
+    return "SuccessfulCreatePod", f"Created worker pod: {pod}"
+
+
 def complaints(job: TrainingJob) -> list[Cause]:
     launcher, path = job.role("Launcher"), f"spec.{REPLICAS}[Launcher]"
     if launcher is None:
@@ -197,6 +203,8 @@ MPI = Framework(
     env_goes_to="first container",
     listeners=lambda _gang: (),
     columns=("Age", "State"),
+    others_count_with_leader=True,
+    made=made,
     companions=companions,
     companion_kinds=(SERVICE_ACCOUNT, CONFIG_MAP, ROLE, ROLE_BINDING),
     options={

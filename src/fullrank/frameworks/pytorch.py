@@ -1,4 +1,4 @@
-"""PyTorchJob: ranks meet at the master's port; without a master, torchrun's rendezvous is at worker 0."""
+"""PyTorch: ranks meet at the master's port; without a master, torchrun's rendezvous is at worker 0."""
 
 import re
 from collections.abc import Collection
@@ -8,6 +8,7 @@ from fullrank.api.jobs import TrainingJob
 from fullrank.api.meta import Json
 from fullrank.api.schema import anything, array, boolean, integer, obj, string
 from fullrank.api.scheme import AUTOSCALER
+from fullrank.api.tensorboards import TENSORBOARD_SPEC
 from fullrank.errors import Cause
 from fullrank.frameworks.contract import (
     Companion,
@@ -15,11 +16,15 @@ from fullrank.frameworks.contract import (
     Framework,
     Gang,
     Member,
+    Refusals,
     Wiring,
+    all_but_the_leader,
     elastic_needs_workers,
     env,
     leader_alone,
+    leader_done,
     leaders_done,
+    meeting_at,
     must_be_one,
     words_by_master,
 )
@@ -209,4 +214,89 @@ PYTORCH = Framework(
     },
     complaints=complaints,
     warnings=warnings,
+)
+
+
+# -- TensorStack's kind: roles of any name, the first of them in the lead, and torchrun if the job asks for it ------
+
+
+def wire_training(gang: Gang, member: Member) -> Wiring:
+    return Wiring(env=meeting_at(gang, gang.leader or member, member), launcher=_launcher(gang))
+
+
+def _launcher(gang: Gang) -> tuple[str, ...]:
+    """How each member starts its processes: through torchrun, in place of its own command."""
+    config: Json = gang.job.options.get("torchrunConfig") or {}
+    if not config.get("enabled"):
+        return ()
+    elastic: Json = gang.job.options.get("elastic") or {}
+    nodes = f"{elastic['minReplicas']}:{elastic['maxReplicas']}" if elastic.get("enabled") else str(gang.size)
+    options = {
+        "--nnodes": nodes,
+        "--nproc_per_node": config.get("procPerNode"),
+        "--max_restarts": config.get("maxRestarts"),
+        "--rdzv_backend": config.get("rdzvBackend") or "c10d",
+        "--rdzv_endpoint": "$(MASTER_ADDR):$(MASTER_PORT)",
+        "--rdzv_id": gang.job.name,
+    }
+    said = (f"{option}={value}" for option, value in options.items() if value is not None)
+    return ("torchrun", *said, *(config.get("extraOptions") or ()))
+
+
+def training_complaints(job: TrainingJob) -> list[Cause]:
+    elastic: Json = job.options.get("elastic") or {}
+    if not elastic.get("enabled"):
+        return []
+    missing = [name for name in ("minReplicas", "maxReplicas") if elastic.get(name) is None]
+    if missing:
+        problem = "Required value: elastic training needs its bounds"
+        return [Cause(f"spec.elastic.{name}", problem, "FieldValueRequired") for name in missing]
+    low, high = elastic["minReplicas"], elastic["maxReplicas"]
+    if 0 < low <= high:
+        return []
+    problem = f"Invalid value: {low}: must be at least 1 and at most maxReplicas, which is {high}"
+    return [Cause("spec.elastic.minReplicas", problem)]
+
+
+_TORCHRUN = obj(
+    {
+        "enabled": boolean(description="Start each member through torchrun; its command is then ignored."),
+        "maxRestarts": integer(),
+        "procPerNode": string(description='Processes on each member: a number, or "gpu".'),
+        "rdzvBackend": string(description="c10d if left out; etcd and etcd-v2 need an etcd of your own."),
+        "extraOptions": array(string(), description="Further options of torchrun."),
+    },
+    description="How torchrun starts the processes of each member.",
+)
+
+PYTORCH_TRAINING = Framework(
+    kind="PyTorchTrainingJob",
+    plural="pytorchtrainingjobs",
+    replicas_field="replicaSpecs",
+    container="python",
+    port_name="pytorchjob-port",
+    port=23456,
+    roles=(),
+    wire=wire_training,
+    leading=(),
+    restart_policy="OnFailure",
+    finished_at=leader_done,
+    tolerates=all_but_the_leader,
+    options={
+        "tensorboardSpec": TENSORBOARD_SPEC,
+        "torchrunConfig": _TORCHRUN,
+        "elastic": obj(
+            {
+                "enabled": boolean(),
+                "minReplicas": integer(description="The least number of members; it cannot be changed."),
+                "maxReplicas": integer(description="The most members; it cannot be changed."),
+                "expectedReplicas": integer(description="How many are wanted at the moment."),
+            },
+            description="Lets the number of members change while torchrun runs them.",
+        ),
+    },
+    refusals=Refusals(main=""),
+    complaints=training_complaints,
+    short_names=("pj",),
+    restart_budget=3,
 )

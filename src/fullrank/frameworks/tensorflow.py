@@ -1,12 +1,14 @@
-"""TFJob: every member opens a server and reads all addresses, and its own place among them, from TF_CONFIG."""
+"""TensorFlow: every member opens a server and reads all addresses, and its own place among them, from TF_CONFIG."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from fullrank.api.jobs import TrainingJob
 from fullrank.api.meta import Json
 from fullrank.api.schema import boolean, string
+from fullrank.api.tensorboards import TENSORBOARD_SPEC
 from fullrank.errors import Cause
 from fullrank.frameworks.contract import (
     Done,
@@ -15,8 +17,10 @@ from fullrank.frameworks.contract import (
     Member,
     Wiring,
     Words,
+    all_but_the_leader,
     env,
     everyone,
+    leader_done,
     leaders_done,
     leads,
     per_gang,
@@ -140,3 +144,39 @@ TENSORFLOW = Framework(
     },
     complaints=complaints,
 )
+
+
+# -- TensorStack's kinds: the same servers under other roles, and a main member that alone decides ---------------
+
+
+def wire_training(gang: Gang, member: Member) -> Wiring:
+    """Evaluators look on from outside: they are told the cluster and are no part of it."""
+    return Wiring(env(TF_CONFIG=f'{{"cluster":{_training_cluster(gang)},"task":{_text(_task(member))}}}'))
+
+
+@per_gang
+def _training_cluster(gang: Gang) -> str:
+    return _text({role: list(found) for role, found in _addresses(gang).items() if role != "evaluator"})
+
+
+TENSORFLOW_TRAINING = Framework(
+    kind="TensorFlowTrainingJob",
+    plural="tensorflowtrainingjobs",
+    replicas_field="replicaSpecs",
+    container="tensorflow",
+    port_name="tfjob-port",
+    port=2222,
+    roles=("chief", "worker", "ps", "evaluator"),
+    wire=wire_training,
+    leading=(("chief",), ("worker",)),
+    restart_policy="OnFailure",
+    env_goes_to="main container",
+    listeners=everyone,
+    finished_at=leader_done,
+    tolerates=all_but_the_leader,
+    options={"tensorboardSpec": TENSORBOARD_SPEC},
+    short_names=("tj",),
+)
+
+# One tutorial calls it so; the manifest, and everything else, is the same.
+TENSORFLOW_ALIAS = replace(TENSORFLOW_TRAINING, kind="TensorFlowJob", plural="tensorflowjobs", short_names=())

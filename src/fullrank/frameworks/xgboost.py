@@ -1,4 +1,4 @@
-"""XGBoostJob, LightGBM's too: the master keeps the tracker, and everybody knows where all the others are."""
+"""XGBoost, LightGBM too: the master keeps the tracker, and everybody knows where all the others are."""
 
 from fullrank.api.jobs import TrainingJob
 from fullrank.errors import Cause
@@ -7,8 +7,11 @@ from fullrank.frameworks.contract import (
     Gang,
     Member,
     Wiring,
+    all_but_the_leader,
     env,
+    leader_done,
     masters,
+    meeting_at,
     must_be_one,
     per_gang,
 )
@@ -56,4 +59,38 @@ XGBOOST = Framework(
     leading=(("Master",),),
     master_role=masters,
     complaints=complaints,
+)
+
+
+# -- TensorStack's kind --------------------------------------------------------------------------------------------
+
+
+def wire_training(gang: Gang, member: Member) -> Wiring:
+    return Wiring(meeting_at(gang, Member("master", 0), member))
+
+
+def training_complaints(job: TrainingJob) -> list[Cause]:
+    if job.has("master"):
+        return []
+    problem = "Required value: there must be a master"
+    return [
+        Cause("spec.replicaSpecs", problem, "FieldValueRequired", "add one of type: master, with 1 replica")
+    ]
+
+
+XGBOOST_TRAINING = Framework(
+    kind="XGBoostTrainingJob",
+    plural="xgboosttrainingjobs",
+    replicas_field="replicaSpecs",
+    container="xgboost",
+    port_name="xgboost-port",
+    port=9991,
+    roles=("master", "worker"),
+    wire=wire_training,
+    leading=(("master",),),
+    restart_policy="OnFailure",
+    finished_at=leader_done,
+    tolerates=all_but_the_leader,
+    complaints=training_complaints,
+    short_names=("xj",),
 )

@@ -1,6 +1,7 @@
 """What a job ought to have: pods, services, companions. The framework's wiring meets the user's template only here."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +10,8 @@ from fullrank.api.jobs import Role
 from fullrank.api.meta import Json
 from fullrank.dialects.contract import JobKind
 from fullrank.frameworks.contract import Companion, Framework, Gang, Member, Wiring, main_container
+
+VARIABLE = re.compile(r"\$\(([^()]+)\)")
 
 
 def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
@@ -30,8 +33,10 @@ def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
 
 def service_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     """The headless service that gives the member its name."""
-    ports: list[Json] = main_container(_template(gang, member), gang.framework)["ports"]
-    by_name = {_port_name(port): port["containerPort"] for port in ports}
+    by_name = {_port_name(port): port["port"] for port in gang.framework.service_ports(gang.job)}
+    if not by_name:
+        ports: list[Json] = main_container(_template(gang, member), gang.framework)["ports"]
+        by_name = {_port_name(port): port["containerPort"] for port in ports}
     selector = job_kind.dialect.selector(gang, member)
     return {
         "apiVersion": "v1",
@@ -90,7 +95,7 @@ def _template(gang: Gang, member: Member) -> Json:
     """A copy of the member's template that declares the port it listens on, under the number it has on this machine."""
     framework = gang.framework
     template: Json = deepcopy(_role(gang, member).template)
-    if not framework.services(gang.job):
+    if not framework.services(gang.job) or framework.service_ports(gang.job):
         return template
     main = main_container(template, framework)
     ports: list[Json] = main.get("ports") or []
@@ -103,7 +108,7 @@ def _template(gang: Gang, member: Member) -> Json:
 
 def _port_name(port: Json) -> str:
     """Services want a name for each of several ports, containers do not."""
-    name: str = port.get("name") or f"port-{port['containerPort']}"
+    name: str = port.get("name") or f"port-{port.get('containerPort') or port['port']}"
     return name
 
 
@@ -118,9 +123,28 @@ def _wired(spec: Json, framework: Framework, wiring: Wiring) -> Json:
     if wiring.command and not first.get("command"):
         # Arguments without a command were meant for the image's own, which does not run here.
         first["command"], first["args"] = [wiring.command[0]], [*wiring.command[1:]]
+    if wiring.launcher:
+        main_container({"spec": spec}, framework)["command"] = [*wiring.launcher]
+    if wiring.variables:
+        _fill_in(spec, wiring.variables)
     if wiring.service_account and not spec.get("serviceAccountName"):
         spec["serviceAccountName"] = wiring.service_account
     return spec
+
+
+def _fill_in(spec: Json, variables: Mapping[str, str]) -> None:
+    """Writes out what `$(name)` stands for in commands, arguments and variables; what is not ours is left to others."""
+
+    def filled(text: str) -> str:
+        return VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
+
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        for name in ("command", "args"):
+            if container.get(name):
+                container[name] = [filled(one) for one in container[name]]
+        for one in container.get("env") or ():
+            if one.get("value"):
+                one["value"] = filled(one["value"])
 
 
 def _env_goes_to(spec: Json, framework: Framework) -> list[Json]:

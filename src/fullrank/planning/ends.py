@@ -100,10 +100,12 @@ def _backed_off(scene: Scene, at: datetime) -> End:
 
 def failure(scene: Scene) -> End | None:
     """Members that failed and are not given another try, or were taken away and may not run twice."""
+    if not scene.failed and not scene.lost:
+        return None
     pardoned = {seat.member for seat in forgiven(scene)}
-    final = {seat.member: scene.ended_at(seat) for seat in _failed(scene) if seat.member not in pardoned}
+    final = {seat.member: scene.ended_at(seat) for seat in scene.failed if seat.member not in pardoned}
     gone = {one: scene.now for one in scene.lost if scene.role_of(one).restart_policy == "Never"}
-    doom = scene.job_kind.framework.doomed(scene.gang, gone | final) if final or gone else None
+    doom = scene.job_kind.framework.doomed(scene.gang, gone | final)
     if doom is None:
         return None
     judged = scene.role_of(doom.member).restart_policy != "Never" and not doom.why
@@ -121,18 +123,12 @@ def _why(scene: Scene, doom: Doom, final: dict[Member, datetime]) -> str:
     return text.format(count=scene.counts[member.role].failed, role=member.role, pod=seat.name, code=code)
 
 
-def _failed(scene: Scene) -> list[Seat]:
-    """In the order in which they failed. What a pod says of its end after it was told to go is nobody's failure."""
-    failed = [seat for seat in scene.seats.values() if seat.phase == "Failed" and not seat.terminating]
-    return sorted(failed, key=lambda seat: (scene.ended_at(seat), scene.gang.rank(seat.member)))
-
-
 def forgiven(scene: Scene) -> list[Seat]:
     """The failed members that get another try, as long as there are tries left."""
     job, found = scene.job, list[Seat]()
     budget = job.run_policy.restart_budget
     spent, by_role = job.status.restarts, dict(job.status.role_restarts)
-    for seat in _failed(scene):
+    for seat in scene.failed:
         role = scene.role_of(seat.member)
         counted = seat.uid in job.status.replaced
         used = by_role.get(role.name, 0)

@@ -65,18 +65,21 @@ def _start(scene: Scene) -> datetime:
 
 def _started(scene: Scene) -> Indexes:
     """The members that may not be started a second time, once they have been started."""
-    tracked = {role.name for role in scene.job.roles if scene.runs_once(Member(role.name, 0))}
-    if not tracked:
-        return {}
-    known = scene.job.status.started
-    found = defaultdict[str, set[int]](set)
+    found: dict[str, frozenset[int]] = {}
     for role in scene.job.roles:
-        if role.name in tracked:
-            found[role.name] = {index for index in known.get(role.name, ()) if index < role.replicas}
-    for (role_name, index), seat in scene.seats.items():
-        if role_name in tracked and seat.phase != "Pending" and not seat.terminating:
-            found[role_name].add(index)
-    return {role_name: frozenset(indexes) for role_name, indexes in found.items()}
+        if scene.runs_once(Member(role.name, 0)):
+            known = scene.job.status.started.get(role.name, frozenset())
+            fresh = {
+                index
+                for index in scene.held[role.name] - known
+                if _has_begun(scene, Member(role.name, index))
+            }
+            found[role.name] = frozenset(index for index in known | fresh if index < role.replicas)
+    return found
+
+
+def _has_begun(scene: Scene, member: Member) -> bool:
+    return scene.seats[member].phase != "Pending"
 
 
 def _by_role(members: Iterable[Member]) -> Indexes:
@@ -107,6 +110,16 @@ def resumed(scene: Scene) -> tuple[Mark, ...]:
 
 def resumption(scene: Scene) -> tuple[Announcement, ...]:
     return tuple(Announcement("Normal", mark.reason, mark.message) for mark in resumed(scene))
+
+
+def beginning(scene: Scene) -> tuple[Announcement, ...]:
+    """The first events of a job, in APIs that have them: that it was made, and that all its members were."""
+    says, status = scene.sentences, scene.job.status
+    if not says.initialized:
+        return ()
+    made = (Announcement("Normal", "Created", says.created),) if not status.states else ()
+    ready = not status.initialized and not scene.missing
+    return (*made, *((Announcement("Normal", "Start", says.initialized),) if ready else ()))
 
 
 def exits(scene: Scene) -> tuple[Announcement, ...]:

@@ -22,6 +22,7 @@ from fullrank.planning.plan import (
     sweep_all,
 )
 from fullrank.planning.reports import (
+    beginning,
     begun,
     exits,
     observed,
@@ -196,7 +197,7 @@ def running(scene: Scene) -> Plan:
     if _leads(scene):
         marks = (*marks, Mark("Running", reason(scene, "Running"), scene.sentences.running))
     report = replace(observed(scene, *marks), obstacle=obstacle(scene))
-    return Plan(report, _due(scene), (*resumption(scene), *exits(scene)), time_left(scene))
+    return Plan(report, _due(scene), (*beginning(scene), *resumption(scene), *exits(scene)), time_left(scene))
 
 
 def _leads(scene: Scene) -> bool:

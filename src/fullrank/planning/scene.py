@@ -7,7 +7,7 @@ from functools import cached_property
 
 from fullrank.api.annotations import ATTEMPT
 from fullrank.api.jobs import Counts, Role, TrainingJob
-from fullrank.api.meta import Json, moment_of, name_of, uid_of
+from fullrank.api.meta import Json, moment_of
 from fullrank.dialects.contract import JobKind, Seat, Sentences
 from fullrank.frameworks.contract import Framework, Gang, Member, main_container
 
@@ -77,32 +77,40 @@ class Scene:
     @cached_property
     def completed(self) -> frozenset[Member]:
         """The members that have succeeded, those included whose pods are gone since."""
-        return self._remembered("completed") | {
-            seat.member for seat in self.seats.values() if seat.phase == "Succeeded"
+        remembered = {
+            Member(role.name, index)
+            for role in self.job.roles
+            for index in self.job.status.completed.get(role.name, ())
+            if index < role.replicas
         }
+        return frozenset(
+            remembered.union(seat.member for seat in self.seats.values() if seat.phase == "Succeeded")
+        )
+
+    @cached_property
+    def held(self) -> Mapping[str, set[int]]:
+        """The members whose pods are there to stay, by role."""
+        found: dict[str, set[int]] = {role.name: set() for role in self.job.roles}
+        for (role, index), seat in self.seats.items():
+            if not seat.terminating:
+                found[role].add(index)
+        return found
 
     @cached_property
     def lost(self) -> tuple[Member, ...]:
         """Members that were started and cannot be started once more alone, whose pods somebody took away."""
         return tuple(
             member
-            for member in sorted(self._remembered("started"))
-            if member not in self.completed
-            and ((seat := self.seats.get(member)) is None or seat.terminating)
+            for role, indexes in self.job.status.started.items()
+            if role in self._roles
+            for index in sorted(indexes - self.held[role])
+            if index < self._roles[role].replicas
+            and (member := Member(role, index)) not in self.completed
             and self.runs_once(member)
         )
 
     def runs_once(self, member: Member) -> bool:
         return self.job.restarts_as_one or self.role_of(member).restart_policy == "Never"
-
-    def _remembered(self, what: str) -> frozenset[Member]:
-        by_role: Mapping[str, frozenset[int]] = getattr(self.job.status, what)
-        return frozenset(
-            Member(role.name, index)
-            for role in self.job.roles
-            for index in by_role.get(role.name, ())
-            if index < role.replicas
-        )
 
     @cached_property
     def counts(self) -> Mapping[str, Counts]:
@@ -117,7 +125,22 @@ class Scene:
                 row[2] += not seat.terminating or seat.uid in replaced
         for member in self.completed:
             tally[member.role][1] += 1
-        return {role: Counts(*row) for role, row in tally.items()}
+        counted = set(self.gang.leading_roles) if self._only_leaders_count else set(tally)
+        return {role: Counts(*row) if role in counted else Counts() for role, row in tally.items()}
+
+    @property
+    def _only_leaders_count(self) -> bool:
+        leader = self.gang.leader
+        if leader is None or not self.job_kind.framework.others_count_with_leader:
+            return False
+        seat = self.seats.get(leader)
+        return leader in self.completed or (seat is not None and not seat.unfinished)
+
+    @cached_property
+    def failed(self) -> tuple[Seat, ...]:
+        """In the order in which they failed. What a pod says of its end after it was told to go is nobody's failure."""
+        found = [seat for seat in self.seats.values() if seat.phase == "Failed" and not seat.terminating]
+        return tuple(sorted(found, key=lambda seat: (self.ended_at(seat), self.gang.rank(seat.member))))
 
     @cached_property
     def missing(self) -> tuple[Member, ...]:
@@ -156,5 +179,5 @@ def scene_of(
             outdated.append(seat)
         else:
             seats[member] = seat
-    known = {name_of(service): uid_of(service) for service in services}
+    known = {service["metadata"]["name"]: service["metadata"].get("uid", "") for service in services}
     return Scene(job_kind, training_job, seats, tuple(surplus), tuple(outdated), known, now)

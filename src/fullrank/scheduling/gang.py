@@ -1,81 +1,68 @@
-"""All members of a gang find a seat, or none does and the gang learns what is missing."""
+"""A gang as the floor sees it: pods that belong together, what they ask for, where they sit; and what is decided."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-from fullrank.scheduling.amounts import Amounts, shown, total
+from fullrank.scheduling.amounts import Ask
+from fullrank.scheduling.rooms import Seat, Seats
 
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """A node's capacity and what is taken of it."""
-
-    name: str
-    capacity: Amounts
-    taken: Amounts
-
-    def free(self) -> dict[str, int]:
-        return {name: amount - self.taken.get(name, 0) for name, amount in self.capacity.items()}
+Standing: TypeAlias = Literal[
+    "active",  # its pods are to run: it may ask for seats, and keeps those of members that are being replaced
+    "parked",  # it was suspended to make room, and waits to go on
+    "leaving",  # its pods are on their way out
+    "over",  # it has ended; pods it keeps on purpose keep their seats
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """Which node each pod goes to."""
-
-    seats: Mapping[str, str]
+class Gang:
+    uid: str
+    title: str  # `namespace/name`
+    created: str = ""
+    queue: str = ""  # the ClusterQueue that its share and quota are counted in; empty is the default one
+    priority: int = 0
+    preempts: bool = True
+    suspendable: bool = False
+    standing: Standing = "active"
+    complete: bool = True  # all members have pods: until then none is seated
+    asks: Mapping[str, Ask] = field(
+        default_factory=dict
+    )  # of pods that have or want a seat (parked: would want)
+    seated: Mapping[str, Seat] = field(default_factory=dict)
+    members: frozenset[str] = frozenset()  # pods, also such as are being replaced, whose seats are kept
+    hindrance: str = ""  # why it may not be seated whatever there is room for
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Why a gang waits, with numbers."""
+class Admit:
+    """Seats for all who wait; pods that are not named sit already."""
 
+    uid: str
+    seats: Seats
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A parked gang may go on: its seats are held for it."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """The gang is to be suspended, so that another one finds room."""
+
+    uid: str
+    by: str
+    why: str  # for the one who goes
+    news: str  # for the one who comes
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    uid: str
     reason: str
 
 
-def place(
-    asks: Mapping[str, Amounts], rooms: Sequence[Room], holders: Mapping[str, Amounts]
-) -> Placement | Shortfall:
-    """Seats every pod of `asks` (by name) in the rooms, the hungriest first; `holders` are who has what now."""
-    if not rooms:
-        return Shortfall("no node is ready")
-    free = {room.name: room.free() for room in rooms}
-    seats: dict[str, str] = {}
-    for pod, needs in sorted(asks.items(), key=lambda item: (-sum(item[1].values()), item[0])):
-        node = next((name for name, left in free.items() if _fits(needs, left)), None)
-        if node is None:
-            return _shortfall(asks, rooms, holders)
-        seats[pod] = node
-        for name, amount in needs.items():
-            free[node][name] -= amount
-    return Placement(seats)
-
-
-def _fits(needs: Amounts, left: Amounts) -> bool:
-    return all(amount <= left.get(name, 0) for name, amount in needs.items() if amount)
-
-
-def _shortfall(
-    asks: Mapping[str, Amounts], rooms: Sequence[Room], holders: Mapping[str, Amounts]
-) -> Shortfall:
-    needed = total(asks.values())
-    capacity, free = total(room.capacity for room in rooms), total(room.free() for room in rooms)
-    short = [name for name, amount in needed.items() if amount > free.get(name, 0)]
-    if not short:
-        return Shortfall(f"needs {len(asks)} seats that no node has in one piece")
-    return Shortfall(
-        "; ".join(
-            _lack(name, needed[name], free.get(name, 0), capacity.get(name, 0), holders)
-            for name in sorted(short)
-        )
-    )
-
-
-def _lack(name: str, needed: int, free: int, capacity: int, holders: Mapping[str, Amounts]) -> str:
-    text = f"needs {shown(name, needed)} {name}, {shown(name, max(free, 0))} free of {shown(name, capacity)}"
-    held = sorted(
-        ((amounts.get(name, 0), who) for who, amounts in holders.items() if amounts.get(name, 0)),
-        reverse=True,
-    )
-    who = ", ".join(f"{who} ({shown(name, amount)})" for amount, who in held[:3])
-    more = f" and {len(held) - 3} more" if len(held) > 3 else ""
-    return f"{text}; held by {who}{more}" if held else text
+Decision: TypeAlias = Admit | Resume | Preempt | Wait

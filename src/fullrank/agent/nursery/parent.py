@@ -87,11 +87,27 @@ def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
         os.write(alive, b"s")
     code, finished = _keep(container, host_pid, control, woken, outputs, log, alone=level != "none")
     log.close()
+    reason = "OOMKilled" if code and _ran_out_of_memory(launch["out_of_memory"]) else ""
     _record(
         folder,
         "exit.json",
-        {"code": code, "startedAt": began, "finishedAt": finished, "reason": "", "message": ""},
+        {"code": code, "startedAt": began, "finishedAt": finished, "reason": reason, "message": ""},
     )
+
+
+def _ran_out_of_memory(records: list[str]) -> bool:
+    for record in records:
+        with suppress(OSError), open(record, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+            if int(counts.get("oom_kill", 0)):
+                return True
+    return False
+
+
+def enter_control_groups(folders: list[str]) -> None:
+    for folder in folders:
+        with suppress(OSError), open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
 
 
 def _not_started(why: str) -> dict[str, Any]:
@@ -231,6 +247,7 @@ def _become(
         kernel.die_with_parent(signal.SIGKILL)
     os.write(reporter, b"%16d" % _host_pid())
     os.umask(0o022)
+    enter_control_groups(launch["control_groups"])
     if level in FURNISH:
         roots.move_in(launch, f"{folder}/root", FURNISH[level])
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -239,7 +256,7 @@ def _become(
     os.makedirs(launch["working_dir"], exist_ok=True)
     os.chdir(launch["working_dir"])
     if level == "root" or (level == "none" and os.getuid() == 0):
-        become_user(launch["user"], launch["group"])
+        become_user(launch["user"], launch["group"], launch["groups"])
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
@@ -248,10 +265,12 @@ def _become(
     execute(launch["argv"], launch["env"], reporter)
 
 
-def become_user(user: int | None, group: int | None) -> None:
+def become_user(user: int | None, group: int | None, groups: list[int]) -> None:
     if group is not None or user is not None:
-        os.setgroups([group or 0])
+        os.setgroups([group or 0, *groups])
         os.setgid(group or 0)
+    elif groups:
+        os.setgroups([*os.getgroups(), *groups])
     if user is not None:
         os.setuid(user)
 

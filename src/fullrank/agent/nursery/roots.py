@@ -20,7 +20,9 @@ _PSEUDO = frozenset((
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
     "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "sysfs", "tracefs",
 ))  # fmt: skip
-_BOUND_WHOLE = ("/dev", "/sys")
+_BOUND_WHOLE = ("/sys",)
+_DEVICES = "/dev"
+_NEVER_LOCKED = ("/proc", "/sys", _DEVICES, NAMES)
 
 
 def move_in(launch: dict[str, Any], stage: str, furnish: Callable[[str, dict[str, Any]], None]) -> None:
@@ -42,21 +44,25 @@ def move_in(launch: dict[str, Any], stage: str, furnish: Callable[[str, dict[str
     os.chdir("/")
     for source, target, locked in sorted(targets, key=lambda one: one[1].count("/")):
         _bind(_HOST + source, target, locked)
-    if names is not None:
+    if names is not None and all(target != "/etc/hosts" for _, target, _ in targets):
         _bind(_HOST + names, NAMES, locked=True)
         if os.path.lexists("/etc/hosts"):
             os.unlink("/etc/hosts")
         os.symlink(f"{NAMES}/hosts", "/etc/hosts")
     kernel.unmount(_HOST, kernel.DETACH)
     os.rmdir(_HOST)
+    if launch["read_only"]:
+        _lock([target for _, target, _ in targets])
 
 
 def overlays(root: str, launch: dict[str, Any]) -> None:
     """The host's own root and each of its writable file systems, under throw-away layers."""
     mounts = list(_host_mounts())
     _overlay("/", root, "0")
+    if not _overlaid(_DEVICES, root, "dev"):  # a file such as /dev/termination-log is a pod's own
+        kernel.mount(_DEVICES, root + _DEVICES, flags=kernel.BIND | kernel.RECURSIVE)
     for number, (point, kind, writable) in enumerate(mounts, 1):
-        if point in ("/proc", "/etc/hosts") or point.startswith("/proc/") or _inside(point, _BOUND_WHOLE):
+        if point in ("/proc", "/etc/hosts", _DEVICES) or _inside(point, ("/proc", *_BOUND_WHOLE)):
             continue
         try:
             if (
@@ -72,10 +78,10 @@ def overlays(root: str, launch: dict[str, Any]) -> None:
     for point in _BOUND_WHOLE:
         kernel.mount(point, root + point, flags=kernel.BIND | kernel.RECURSIVE)
     if launch["user"]:
-        _open_ways(root, launch["folders"], launch["user"], launch["group"] or 0)
+        _open_ways(root, launch["folders"], launch["user"], {launch["group"] or 0, *launch["groups"]})
 
 
-def _open_ways(root: str, folders: list[str], user: int, group: int) -> None:
+def _open_ways(root: str, folders: list[str], user: int, groups: set[int]) -> None:
     """Lets a user other than root see some folders where they are, also below a private one such as root's home.
 
     What the user may not enter on the way is covered by an empty folder that has only these in it: nothing else of it
@@ -83,7 +89,7 @@ def _open_ways(root: str, folders: list[str], user: int, group: int) -> None:
     """
     covered = set[str]()
     for folder in dict.fromkeys(path for one in folders for path in (one, os.path.realpath(one))):
-        closed = _closed_to(user, group, folder)
+        closed = _closed_to(user, groups, folder)
         if closed is None:
             continue
         if closed not in covered:
@@ -92,21 +98,21 @@ def _open_ways(root: str, folders: list[str], user: int, group: int) -> None:
         _bind(os.path.realpath(folder), root + folder, locked=True)
 
 
-def _closed_to(user: int, group: int, folder: str) -> str | None:
+def _closed_to(user: int, groups: set[int], folder: str) -> str | None:
     """The first folder on the way that the user may not enter; a link on it is followed by its own way."""
     parts = folder.strip("/").split("/")
     for ancestor in ("/" + "/".join(parts[:depth]) for depth in range(1, len(parts))):
         if os.path.islink(ancestor):
             return None
-        if not _may_enter(os.stat(ancestor), user, group):
+        if not _may_enter(os.stat(ancestor), user, groups):
             return ancestor
     return None
 
 
-def _may_enter(folder: os.stat_result, user: int, group: int) -> bool:
+def _may_enter(folder: os.stat_result, user: int, groups: set[int]) -> bool:
     if folder.st_uid == user:
         return bool(folder.st_mode & stat.S_IXUSR)
-    return bool(folder.st_mode & (stat.S_IXGRP if folder.st_gid == group else stat.S_IXOTH))
+    return bool(folder.st_mode & (stat.S_IXGRP if folder.st_gid in groups else stat.S_IXOTH))
 
 
 def binds(root: str, launch: dict[str, Any]) -> None:
@@ -194,6 +200,17 @@ def _overlaid(point: str, root: str, layer: str) -> bool:
     return True
 
 
+def _lock(volumes: list[str]) -> None:
+    """Makes everything read-only but the volumes, which say for themselves, and what the kernel shows."""
+    for point in ["/", *(point for point, _, _ in _host_mounts())]:
+        if _inside(point, (*_NEVER_LOCKED, *volumes)):
+            continue
+        try:
+            _remount_read_only(point, point)
+        except OSError:
+            continue  # not ours to change, and so not ours to write to either
+
+
 def _own_proc(root: str) -> None:
     try:
         kernel.mount("proc", f"{root}/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC)
@@ -205,9 +222,13 @@ def _bind(source: str, target: str, locked: bool) -> None:
     _reserve(target, os.path.isdir(source))
     kernel.mount(source, target, flags=kernel.BIND | kernel.RECURSIVE)
     if locked:
-        # In a user namespace the flags that a mount came with may not be dropped.
-        kept = os.statvfs(target).f_flag & (kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC)
-        kernel.mount(source, target, flags=kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kept)
+        _remount_read_only(source, target)
+
+
+def _remount_read_only(source: str, target: str) -> None:
+    # In a user namespace the flags that a mount came with may not be dropped.
+    kept = os.statvfs(target).f_flag & (kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC)
+    kernel.mount(source, target, flags=kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kept)
 
 
 def _reserve(target: str, folder: bool) -> None:

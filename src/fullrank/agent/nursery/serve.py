@@ -61,7 +61,14 @@ def _rehearse(level: str, stage: str) -> bool:
             os.makedirs(stage, exist_ok=True)
             enter_pids(level)
             mounts = [[stage, "/fullrank/rehearsal", False]]
-            launch = {"mounts": mounts, "names": stage, "hostname": "rehearsal", "user": None, "folders": []}
+            launch = {
+                "mounts": mounts,
+                "names": stage,
+                "hostname": "rehearsal",
+                "user": None,
+                "folders": [],
+                "read_only": False,
+            }
             roots.move_in(launch, stage, FURNISH[level])
             os.write(told, b"y")
         except OSError:
