@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix e2e conformance bench sizes lock clean
+.PHONY: help run test check fix e2e conformance oracle bench sizes lock clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ bench: $(SET_UP)  ## Measure: the home from outside, the planner
 
 conformance: $(SET_UP)  ## Kubernetes' own tests of the API against a home (KUBEBUILDER_ASSETS: e2e.test, kubectl)
 	$(BIN)/python -m tests.conformance
+
+oracle: $(SET_UP)  ## Our operator beside training-operator v1.8.1 on a real control plane (KUBEBUILDER_ASSETS)
+	$(BIN)/python -m tests.oracle
 
 sizes: $(SET_UP)  ## How long files are: a guide, not a gate
 	@wc -l $$(git ls-files 'src/*.py') | sort -n | tail -25

@@ -471,6 +471,13 @@ explain pod.spec.containers.ports
 auth can-i create pods
 auth can-i '*' '*'
 auth can-i get pytorchjobs --subresource=log
+auth can-i get pods --as=jane
+get pods --as=jane
+get pod x --as=jane
+get pytorchjobs -A --as=jane
+create -f map.yaml --as=jane
+delete ns default --as=jane
+get --raw /livez --as=jane
 get --raw /healthz
 get --raw /readyz
 get --raw /livez

@@ -28,7 +28,7 @@ class House:
         }
 
     def run(
-        self, *words: str, check: bool = True, stdin: str | None = None
+        self, *words: str, check: bool = True, stdin: str | None = None, patience: float = PATIENCE * 2
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             words,
@@ -37,7 +37,7 @@ class House:
             capture_output=True,
             check=False,
             input=stdin,
-            timeout=PATIENCE * 2,
+            timeout=patience,
         )
         assert not check or done.returncode == 0, (
             f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -45,9 +45,9 @@ class House:
         return done
 
     def fullrank(
-        self, *words: str, check: bool = True, stdin: str | None = None
+        self, *words: str, check: bool = True, stdin: str | None = None, patience: float = PATIENCE * 2
     ) -> subprocess.CompletedProcess[str]:
-        return self.run(sys.executable, "-m", "fullrank", *words, check=check, stdin=stdin)
+        return self.run(sys.executable, "-m", "fullrank", *words, check=check, stdin=stdin, patience=patience)
 
     def up(self) -> int:
         """Brings the control plane up in the background; its process id."""

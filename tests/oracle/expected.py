@@ -97,31 +97,33 @@ def _ends_in(it: Difference, *ours: str) -> bool:
 
 TABLE: dict[str, Expected] = {
     "members are remembered": Expected(
-        "the status says which members were started, ended or replaced, so that none runs twice (§9.2, §9.29)",
+        "the status says which members were started, ended or replaced, so that none runs twice",
         lambda it: _only_ours(it, "status.members", "status.restarts", "status.replaced"),
     ),
     "every role has its selector": Expected(
-        "v1 forgets some at random once a job has ended (§9.35)",
+        "v1 forgets some at random once a job has ended",
         lambda it: _only_ours(it, "status.replicaStatuses") and it.path.endswith(".selector"),
     ),
     "counts after a failure": Expected(
-        "v1 stops counting: its status shows members active whose pods are gone, and not the one that failed (§9.38)",
+        "v1 stops counting: its status shows members active whose pods are gone, and not the one that failed",
         _counts_on,
     ),
     "MPIJobs make no noise": Expected(
-        "v1 tells at every pass that things exist, and that it failed to make the launcher twice (§9.23, §9.37)",
+        "v1 tells at every pass that things exist, and that it failed to make the launcher twice",
         _mpi_noise,
     ),
-    "MPIJobs speak once": Expected("v1 tells of each end and start in two wordings (§9.23)", _mpi_second_voice),
+    "MPIJobs speak once": Expected("v1 tells of each end and start in two wordings", _mpi_second_voice),
     "MPIJobs tell of exits": Expected(
-        "as all other kinds do; v1 does not", lambda it: it.kind == "MPIJob" and _only_ours(it, "events.Normal ExitedWithCode")
+        "as all other kinds do; v1 does not",
+        lambda it: it.kind == "MPIJob" and _only_ours(it, "events.Normal ExitedWithCode"),
     ),
     "one word for all kinds": Expected(
-        "MPIJobs of v1 warn of a template's restart policy in a reason with a slip, and of the launcher's only (§9.23)",
+        "MPIJobs of v1 warn of a template's restart policy in a reason with a slip, and of the launcher's only",
         _one_word_for_all,
     ),
     "finalizers of templates are kept": Expected(
-        "for MPIJobs too; v1 drops theirs alone", lambda it: it.kind == "MPIJob" and it.path.endswith("metadata.finalizers")
+        "for MPIJobs too; v1 drops theirs alone",
+        lambda it: it.kind == "MPIJob" and it.path.endswith("metadata.finalizers"),
     ),
     "a launcher without workers may enter nobody": Expected(
         "a rule without names lets v1's into every pod of the namespace",
@@ -134,48 +136,54 @@ TABLE: dict[str, Expected] = {
     "a deleted job is told as one": Expected(
         "PyTorch, Paddle and MXNet jobs of v1 tell it as a pod's deletion", _job_deletion
     ),
-    "MPIJobFailed": Expected("v1 doubles the prefix of the reason: MPIJobMPIJobFailed (§9.23)", _mpi_reason),
+    "MPIJobFailed": Expected("v1 doubles the prefix of the reason: MPIJobMPIJobFailed", _mpi_reason),
     "no event is lost": Expected(
-        "v1 keeps 25 events of a job and drops the rest, the last ones (§9.33)",
+        "v1 keeps 25 events of a job and drops the rest, the last ones",
         lambda it: (it.crowded and _only_ours(it, "events.")) or "(combined from similar events)" in it.path,
     ),
     "a restart is told once": Expected(
-        "v1 tells it in two wordings, and of a fatal exit code too (§9.5)",
+        "v1 tells it in two wordings, and of a fatal exit code too",
         lambda it: _only_theirs(it, f"events.Warning {it.kind}Restarting"),
     ),
     "a fatal exit code ends the job": Expected(
-        "v1 sets no completionTime, and so never deletes the job after its TTL (§9.4)", _fatal_code
+        "v1 sets no completionTime, and so never deletes the job after its TTL", _fatal_code
     ),
     "restart policies mean the same for all kinds": Expected(
-        "v1 fails XGBoostJobs, MXJobs and MPIJobs that ask for restarts, or leaves them stuck (§9.7)", _restarts_anew
+        "v1 fails XGBoostJobs, MXJobs and MPIJobs that ask for restarts, or leaves them stuck", _restarts_anew
     ),
     "deadlines have a timer": Expected(
-        "v1 looks at the clock only when something else happens (§9.1)",
+        "v1 looks at the clock only when something else happens",
         _at("activeDeadlineSeconds", "Failed=True", step="the time is over"),
     ),
     "every restart counts": Expected(
-        "v1 does not count members that were replaced against backoffLimit (§9.2)", _at("a worker is replaced twice", "Failed=True")
+        "v1 does not count members that were replaced against backoffLimit",
+        _at("a worker is replaced twice", "Failed=True"),
     ),
-    "a TTL after a fatal exit code": Expected("v1 never deletes such a job (§9.4)", _at("ttl after a fatal exit code")),
+    "a TTL after a fatal exit code": Expected(
+        "v1 never deletes such a job", _at("ttl after a fatal exit code")
+    ),
     "an autoscaler goes with the job": Expected(
-        "v1 leaves it behind (§9.16)", lambda it: _only_theirs(it, "objects.HorizontalPodAutoscaler")
+        "v1 leaves it behind", lambda it: _only_theirs(it, "objects.HorizontalPodAutoscaler")
     ),
-    "a role that is taken away": Expected("v1 leaves its pods, services and counts (§9.36)", _at("a role is taken away")),
-    "a member that has ended stays so": Expected("v1 runs it again (§9.29)", _at("a pod that ended is deleted")),
+    "a role that is taken away": Expected(
+        "v1 leaves its pods, services and counts", _at("a role is taken away")
+    ),
+    "a member that has ended stays so": Expected("v1 runs it again", _at("a pod that ended is deleted")),
     "jobs without a leader end": Expected(
-        "v1 leaves them in Created for ever (§9.26)",
+        "v1 leaves them in Created for ever",
         lambda it: (
             any(word in it.case for word in ("MXJob: two workers", "MXJob: tuning", "TFJob: servers only"))
             and _ends_in(it, "Running=True", "Succeeded=True")
         ),
     ),
     "somebody else's objects": Expected(
-        "v1 writes no status while it waits; ours says that the job was created", _at("somebody else's", "Created=True", "Running=True")
+        "v1 writes no status while it waits; ours says that the job was created",
+        _at("somebody else's", "Created=True", "Running=True"),
     ),
     "complaints name the field": Expected(
         "v1 gives the first complaint without its path", _at("without a launcher")
     ),
-}  # fmt: skip
+}
 
 
 def named(difference: Difference) -> str:

@@ -31,6 +31,12 @@ def test_every_image_of_an_example_has_exactly_one_entry(manifest: Path) -> None
         assert len([entry for entry in entries() if entry.matches(image)]) == 1, image
 
 
+def test_every_image_is_documented() -> None:
+    told = (EXAMPLES.parent / "docs" / "images.md").read_text()
+    names = {pattern.partition(":")[0] for entry in entries() for pattern in entry.patterns}
+    assert [name for name in sorted(names) if f"`{name}:" not in told] == []
+
+
 def test_every_requirement_is_pinned() -> None:
     wanted = [line for entry in entries() if entry.recipe for line in entry.recipe.requirements]
     assert wanted
@@ -99,6 +105,7 @@ def test_paddles_check_stays_on_its_node_when_it_is_alone(
     words: list[str], environ: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PADDLE_NNODES", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert functions_of("paddle/sitecustomize.py")["_checks_one_node"](words) is expected

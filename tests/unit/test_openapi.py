@@ -18,7 +18,8 @@ documents = OpenApi([*CORE_KINDS, JOB], schema_of)
 def test_the_index_points_to_documents_by_their_hash() -> None:
     paths = documents.index()["paths"]
     assert set(paths) == {
-        "api/v1", "apis/coordination.k8s.io/v1", "apis/events.k8s.io/v1", "apis/scheduling.k8s.io/v1", "apis/kubeflow.org/v1",
+        "api/v1", "apis/coordination.k8s.io/v1", "apis/events.k8s.io/v1", "apis/scheduling.k8s.io/v1",
+        "apis/kubeflow.org/v1",
     }  # fmt: skip
     address = paths["apis/kubeflow.org/v1"]["serverRelativeURL"]
     assert address.startswith("/openapi/v3/apis/kubeflow.org/v1?hash=")

@@ -1,12 +1,16 @@
 """batch.tensorstack.dev/v1beta1 as its users know it: what is read and refused, what members are told, the status."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fullrank.api.meta import Json, owner_reference
 from fullrank.api.schema import complaints as schema_complaints
+from fullrank.api.schema import pruned
 from fullrank.dialects.registry import JOB_KINDS
 from fullrank.dialects.tensorstack import TENSORSTACK
 from fullrank.frameworks.contract import Member
@@ -504,3 +508,72 @@ def test_what_a_job_resumes_with_is_fixed() -> None:
 def test_another_spelling_is_pointed_out() -> None:
     job = a_job(TF, {"worker": 1}, runMode={"debug": {"enable": True}})
     assert kind_of(job).warnings(job) == ["spec.runMode.debug.enable is read as spec.runMode.debug.enabled"]
+
+
+# -- whatever is written -------------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(("worker", "Worker", "master", "chief", "a_b", "", "x"))
+NUMBERS = st.integers(-2, 3)
+
+
+def maybe(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def odd_specs(kind: str) -> st.SearchStrategy[Json]:
+    framework = KINDS[kind].framework
+    names = st.sampled_from((framework.container or "main", "other"))
+    container = st.fixed_dictionaries(
+        {"name": names}, optional={"image": st.just("i"), "command": st.just(["$(rank)"])}
+    )
+    template = maybe(spec=maybe(containers=st.lists(container, max_size=2)))
+    policy: st.SearchStrategy[Any] = st.sampled_from(("Never", "OnFailure", "Sometimes"))
+    policy = maybe(policy=policy, limit=NUMBERS) if framework.limits_by_role else policy
+    replica = maybe(
+        type=WORDS, replicas=NUMBERS, restartPolicy=policy, template=template, scalingWeight=NUMBERS
+    )
+    said = st.lists(maybe(type=WORDS, command=st.just(["x"]), skipInitContainer=st.booleans()), max_size=2)
+    rules = st.lists(
+        st.dictionaries(WORDS, st.lists(st.sampled_from((0, "1", "x", -1)), max_size=2), max_size=2),
+        max_size=2,
+    )
+    modes = maybe(
+        debug=maybe(enabled=st.booleans(), replicaSpecs=said),
+        pause=maybe(enable=st.booleans(), resumeSpecs=said),
+    )
+    return maybe(
+        replicaSpecs=st.lists(replica, max_size=3),
+        runPolicy=maybe(backoffLimit=NUMBERS, cleanUpPolicy=WORDS),
+        runMode=modes,
+        elastic=maybe(
+            enabled=st.booleans(), minReplicas=NUMBERS, maxReplicas=NUMBERS, expectedReplicas=NUMBERS
+        ),
+        torchrunConfig=maybe(enabled=st.booleans(), extraOptions=st.just(["--x"])),
+        successRules=rules,
+        failureRules=rules,
+        service=maybe(ports=st.lists(maybe(name=WORDS, port=st.integers(1, 9)), max_size=2)),
+    )
+
+
+@pytest.mark.parametrize("kind", IDENTITY)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_job_that_is_let_in_can_be_played(kind: str, data: st.DataObject) -> None:
+    job = a_job(kind, {}) | {"spec": data.draw(odd_specs(kind))}
+    job = pruned(job, KINDS[kind].schema)
+    if refused(job) or refused(job, job):
+        return
+    stage = Stage(job)
+    stage.settle()
+    stage.run()
+    stage.settle()
+    for name in sorted(stage.pods):
+        stage.end(name, 1)
+    stage.one_pass()
+    assert kind_of(job).warnings(job) is not None
+
+
+def test_the_page_about_kinds_names_every_kind_and_every_field() -> None:
+    page = (Path(__file__).parents[2] / "docs/kinds.md").read_text()
+    words = {name for one in JOB_KINDS for name in (one.kind.kind, *one.framework.options)}
+    assert sorted(word for word in words if word not in page) == []

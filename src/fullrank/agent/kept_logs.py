@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullrank.agent.places import Places
+from fullrank.agent.runtime import Attempt
 from fullrank.api.meta import Json, controller_of, labels_of, name_of, namespace_of, uid_of
 
 RECORD = "pod.json"
@@ -13,13 +14,17 @@ RECORD = "pod.json"
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """One run of one container, and the file with everything it wrote."""
+    """One run of one container, and where everything it wrote is."""
 
     pod: str
     pod_uid: str
     container: str
     number: int  # how often the container had been restarted in its pod
-    file: Path
+    file: Path  # to be read by PodLogReader.read_attempt: a long log has more files than this one
+
+    @property
+    def attempt(self) -> Attempt:
+        return Attempt(self.pod_uid, self.container, self.number)
 
 
 @dataclass(frozen=True, slots=True)

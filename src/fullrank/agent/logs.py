@@ -42,12 +42,11 @@ class PodLogReader:
         """Pieces of the log of a container's latest attempt; BadRequest in kubelets' words where there is none."""
         number = attempt_number(pod, container, previous=previous)
         path = self._places.log(pod, container, number)
+        attempt = Attempt(uid_of(pod), container, number)
         left = limit_bytes
-        writer = _Writer(timestamps, since)
-        async for entries in _entries(
-            path, self._ending(Attempt(uid_of(pod), container, number)), tail_lines, follow
+        async for text in self.read_attempt(
+            path, attempt, follow=follow, tail_lines=tail_lines, since=since, timestamps=timestamps
         ):
-            text = b"".join(writer.lines(entries))
             piece = text if left is None else text[:left]
             if piece:
                 yield piece
@@ -55,6 +54,21 @@ class PodLogReader:
                 left -= len(piece)
                 if left <= 0:
                     return
+
+    async def read_attempt(
+        self,
+        path: Path,
+        attempt: Attempt,
+        *,
+        follow: bool = False,
+        tail_lines: int | None = None,
+        since: datetime | None = None,
+        timestamps: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """The same of any attempt whose log is kept, whether or not its pod still exists."""
+        writer = _Writer(timestamps, since)
+        async for entries in _entries(path, self._ending(attempt), tail_lines, follow):
+            yield b"".join(writer.lines(entries))
 
     def _ending(self, attempt: Attempt) -> AbstractContextManager[Alive | None]:
         try:
@@ -86,22 +100,40 @@ def attempt_number(pod: Json, container: str, *, previous: bool) -> int:
 async def _entries(
     path: Path, ending: AbstractContextManager[Alive | None], tail_lines: int | None, follow: bool
 ) -> AsyncIterator[list[bytes]]:
-    """Whole entries of a log file, as they come."""
-    with ending as alive, _opened(path) as file:
-        if tail_lines is not None:
-            file.seek(_start_of_tail(file, tail_lines))
-        begun = b""
+    """Whole entries of a log, as they come: of the files that were put aside, then of the one that grows."""
+    number, offset = (1, 0) if tail_lines is None else _start_of_tail(path, tail_lines)
+    with ending as alive:
         while True:
-            over = (
-                alive is None or alive.at_end()
-            )  # asked before reading: what is written until then is read below
-            while text := file.read(CHUNK):
-                *entries, begun = (begun + text).split(b"\n")
-                yield entries
-            if over or not follow:
-                return
-            with anyio.move_on_after(LOOK_AGAIN):
-                await alive.end() if alive is not None else None
+            with _opened_piece(path, number) as file:
+                file.seek(offset)
+                begun = b""
+                while True:
+                    # Asked before reading: what is written until then is read below.
+                    over, is_past = alive is None or alive.at_end(), _aside(path, number).exists()
+                    while text := file.read(CHUNK):
+                        *entries, begun = (begun + text).split(b"\n")
+                        yield entries
+                    if is_past:
+                        break
+                    if over or not follow:
+                        return
+                    with anyio.move_on_after(LOOK_AGAIN):
+                        await alive.end() if alive is not None else None
+            number, offset = number + 1, 0
+
+
+def _aside(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}")
+
+
+def _opened_piece(path: Path, number: int) -> BufferedReader:
+    """The so-manieth file of a log; it may be put aside at this very moment."""
+    aside = _aside(path, number)
+    file = _opened(aside if aside.exists() else path)
+    if aside.exists() and os.fstat(file.fileno()).st_ino != aside.stat().st_ino:
+        file.close()
+        return aside.open("rb")
+    return file
 
 
 def _opened(path: Path) -> BufferedReader:
@@ -111,8 +143,21 @@ def _opened(path: Path) -> BufferedReader:
         return open(os.devnull, "rb")  # it wrote nothing, or retention took it
 
 
-def _start_of_tail(file: BufferedReader, lines: int) -> int:
-    """Where the last so many lines begin."""
+def _start_of_tail(path: Path, lines: int) -> tuple[int, int]:
+    """Where the last so many lines of a log begin: in its so-manieth file, at which place."""
+    number = 1
+    while _aside(path, number).exists():
+        number += 1
+    while True:
+        with _opened_piece(path, number) as file:
+            position, missing = _tail_in(file, lines)
+        if missing <= 0 or number == 1:
+            return number, position
+        number, lines = number - 1, missing
+
+
+def _tail_in(file: BufferedReader, lines: int) -> tuple[int, int]:
+    """Where the last so many lines of a file begin, and how many of them it does not have."""
     position = file.seek(0, os.SEEK_END)
     wanted = lines + 1  # the newline before the first of them; the file ends with one
     while position > 0:
@@ -123,16 +168,16 @@ def _start_of_tail(file: BufferedReader, lines: int) -> int:
         if found >= wanted:
             for _ in range(wanted):
                 position = piece.rfind(b"\n", 0, position if position < len(piece) else None)
-            return start + position + 1
+            return start + position + 1, 0
         wanted -= found
         position = start
-    return 0
+    return 0, wanted - 1
 
 
 def last_lines(path: Path, lines: int) -> bytes:
     """The last lines that a container wrote, without their times."""
     with _opened(path) as file:
-        file.seek(_start_of_tail(file, lines))
+        file.seek(_tail_in(file, lines)[0])
         return b"".join(_Writer(timestamps=False, since=None).lines(file.read().split(b"\n")[:-1]))
 
 

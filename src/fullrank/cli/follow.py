@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from fullrank.api.meta import Json, controller_of, name_of, namespace_of, uid_of
 from fullrank.api.scheme import EVENT, POD
-from fullrank.cli.jobs import state_of
+from fullrank.cli.jobs import OVER, STOPPED, state_of
 from fullrank.client.cache import Cache
 from fullrank.client.http import HttpClient, path_of
 from fullrank.client.port import Key
@@ -35,6 +35,7 @@ class Follower:
         self._ended = anyio.Event()
         self._all_over = anyio.Event()
         self._state = ""
+        self.ends_when_suspended = False  # once somebody has asked the job to stop
 
     async def run(self) -> None:
         """Returns when the job has ended, or is gone, and everything its members wrote has been told."""
@@ -73,13 +74,13 @@ class Follower:
         if state and state != self._state:
             self._state = state
             self._news("", state)
-        if state in ("Succeeded", "Failed"):
+        if state in OVER or (state in STOPPED and self.ends_when_suspended):
             self._ended.set()
             self._look_for_the_end()
 
     def _look_for_the_end(self) -> None:
         phases = {(pod.get("status") or {}).get("phase") for pod in self.pods()}
-        if self._ended.is_set() and phases <= {"Succeeded", "Failed"}:
+        if self._ended.is_set() and phases <= {*OVER}:
             self._all_over.set()
 
     def _pod_changed(self, pod: Json | None, tails: TaskGroup) -> None:

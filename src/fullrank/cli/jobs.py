@@ -1,9 +1,12 @@
 """Jobs as the command line speaks of them."""
 
 from fullrank.api.meta import Json
-from fullrank.client.port import Key, Reader
+from fullrank.client.port import Key, Reader, Writer
 from fullrank.dialects.registry import JOB_KINDS
 from fullrank.errors import NotFound
+
+OVER = ("Succeeded", "Failed")
+STOPPED = ("Suspended", "Paused")
 
 
 def state_of(job: Json) -> str:
@@ -13,6 +16,12 @@ def state_of(job: Json) -> str:
         return str(phase)
     conditions: list[Json] = status.get("conditions") or []
     return next((one["type"] for one in reversed(conditions) if one["status"] == "True"), "")
+
+
+async def stop(client: Writer, key: Key) -> None:
+    """Asks a job to give everything back; it can be resumed."""
+    dialect = next(one.dialect for one in JOB_KINDS if one.kind == key.kind)
+    await client.patch(key, dialect.suspension(True))
 
 
 async def find_job(client: Reader, namespace: str, name: str) -> tuple[Key, Json]:

@@ -67,10 +67,11 @@ def _time(ends: list[Json]) -> str:
 
 
 def first_failure(pods: Sequence[Json]) -> tuple[Json, int] | None:
-    """The pod whose container failed first, and its exit code."""
+    """The pod whose container failed first, and its exit code; those that were told to stop did not fail."""
     failures = [
         (str(end.get("finishedAt", "")), name_of(pod), pod, int(end.get("exitCode", 0)))
         for pod in pods
+        if (pod.get("status") or {}).get("reason") != "Stopped"
         for one in (pod.get("status") or {}).get("containerStatuses") or ()
         for end in (
             (one.get("state") or {}).get("terminated"),

@@ -1,8 +1,9 @@
 """`fullrank run`: submit, stream every rank, end with a table and the job's own exit code."""
 
+import signal
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from fullrank.api.meta import Json, name_of, uid_of
 from fullrank.cli.follow import Follower
-from fullrank.cli.jobs import state_of
+from fullrank.cli.jobs import OVER, STOPPED, state_of, stop
 from fullrank.cli.manifests import Manifest, read_manifests
 from fullrank.cli.options import settings_from, with_settings
 from fullrank.cli.output import Output, first_failure
@@ -24,6 +25,7 @@ from fullrank.home import find_running
 from fullrank.settings import Settings
 
 LAST_LINES = 10
+INTERRUPTED = 130  # as shells say it
 
 
 @click.command()
@@ -45,7 +47,7 @@ def command(
     """Submit the jobs in FILE… and watch them to their end.
 
     Uses the control plane that is up, or brings one up for as long as it is needed. A finished job of the same name
-    is replaced. The exit code is 0 if every job succeeded.
+    is replaced. Ctrl-C suspends the jobs; a second one leaves at once. The exit code is 0 if every job succeeded.
     """
     manifests = read_manifests(files, namespace)
     settings = settings_from(flags)
@@ -56,33 +58,27 @@ def command(
 async def _run(
     settings: Settings, manifests: list[Manifest], console: Console, detach: bool, timeout: float | None
 ) -> int:
+    output = Output(console)
     async with _home(settings, detach) as client:
-        output = Output(console)
         jobs = [(one, await _submit(client, one, output)) for one in manifests]
         if detach:
             return 0
-        with anyio.move_on_after(timeout) as waited:
+        with anyio.move_on_after(timeout):
             return await _watch(client, [(one, job) for one, job in jobs if one.is_job], output)
-    if waited.cancelled_caught:
-        output.trouble(f"error: not finished after {timeout:g} s")
+    output.trouble(f"error: not finished after {timeout} s")
     return 1
 
 
 @asynccontextmanager
 async def _home(settings: Settings, detach: bool) -> AsyncIterator[HttpClient]:
-    if find_running(settings.home) is None:
-        if detach:
-            raise Conflict(
-                "--detach needs a control plane that stays up: start one with `fullrank up --detach`"
-            )
-        async with (
-            embedded_home(settings),
-            HttpClient(load([settings.home / "kubeconfig"])) as client,
-        ):
-            yield client
-    else:
-        async with HttpClient(load([settings.home / "kubeconfig"])) as client:
-            yield client
+    """A way in to the control plane that is up, or to one that is up as long as this block lasts."""
+    async with AsyncExitStack() as stack:
+        if find_running(settings.home) is None:
+            if detach:
+                hint = "start one with `fullrank up --detach`"
+                raise Conflict(f"--detach needs a control plane that stays up: {hint}")
+            await stack.enter_async_context(embedded_home(settings))
+        yield await stack.enter_async_context(HttpClient(load([settings.home / "kubeconfig"])))
 
 
 async def _submit(client: HttpClient, manifest: Manifest, output: Output) -> Json:
@@ -102,7 +98,7 @@ async def _make_way(client: HttpClient, key: Key, output: Output) -> None:
     """A job that has ended makes room for its successor; one that has not is left alone."""
     old = await client.get(key)
     state = state_of(old)
-    if state not in ("Succeeded", "Failed"):
+    if state not in (*OVER, *STOPPED):
         raise Conflict(f"{key} exists and is {state or 'new'}: watch it with `fullrank logs -f {key.name}`")
     output.news("", f"replacing {key}, which ended before ({state})")
     await client.delete(key, uid=uid_of(old), propagation="Foreground")
@@ -115,51 +111,68 @@ async def _make_way(client: HttpClient, key: Key, output: Output) -> None:
 
 
 async def _watch(client: HttpClient, jobs: list[tuple[Manifest, Json]], output: Output) -> int:
-    codes: list[int] = []
-    async with anyio.create_task_group() as tasks:
-        for manifest, job in jobs:
-            tasks.start_soon(_watch_one, client, manifest, job, output, codes, len(jobs) > 1)
-    return max(codes, default=0)
+    watches = [
+        _Watched(client, Key.of(one.kind, job), job, output, several=len(jobs) > 1) for one, job in jobs
+    ]
+    async with anyio.create_task_group() as interrupts:
+        interrupts.start_soon(_obey, client, watches, output, interrupts.cancel_scope)
+        async with anyio.create_task_group() as tasks:
+            for watched in watches:
+                tasks.start_soon(watched.follower.run)
+        for watched in watches:
+            watched.sum_up()
+        interrupts.cancel_scope.cancel()
+    stopped = any(watched.follower.ends_when_suspended for watched in watches)
+    return INTERRUPTED if stopped else max((watched.code for watched in watches), default=0)
 
 
-async def _watch_one(
-    client: HttpClient,
-    manifest: Manifest,
-    job: Json,
-    output: Output,
-    codes: list[int],
-    several: bool,
+async def _obey(
+    client: HttpClient, watches: list["_Watched"], output: Output, everything: anyio.CancelScope
 ) -> None:
-    title = f"{name_of(job)}/" if several else ""
-    tails: dict[str, deque[str]] = {}
-
-    def line(who: str, what: str) -> None:
-        tails.setdefault(who, deque(maxlen=LAST_LINES)).append(what)
-        output.line(f"{title}{who}", what)
-
-    def news(who: str, what: str) -> None:
-        output.news(f"{title}{who}", what)
-
-    key = Key.of(manifest.kind, job)
-    follower = Follower(client, key, job, line=line, news=news)
-    await follower.run()
-    ended = follower.job() or {}
-    output.summary(str(key), ended, follower.pods())
-    succeeded = state_of(ended) == "Succeeded"
-    if not succeeded:
-        _tell_failure(output, key, ended, follower.pods(), tails)
-    codes.append(0 if succeeded else 1)
+    """Ctrl-C once asks the jobs to stop and waits for them; twice leaves at once."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        await anext(signals)
+        output.news("", "stopping; once more to leave at once")
+        for watched in watches:
+            watched.follower.ends_when_suspended = True
+            await stop(client, watched.key)
+        await anext(signals)
+        everything.cancel()
 
 
-def _tell_failure(
-    output: Output, key: Key, job: Json, pods: list[Json], tails: dict[str, deque[str]]
-) -> None:
-    conditions: list[Json] = (job.get("status") or {}).get("conditions") or []
-    why = conditions[-1].get("message", "") if conditions else "it was deleted"
-    output.trouble(f"error: {key} did not succeed: {why}")
-    if found := first_failure(pods):
-        pod, code = found
-        who = name_of(pod).removeprefix(f"{key.name}-")
-        output.trouble(f"  {who} failed first, with exit code {code}; its last lines:")
-        for text in tails.get(who, ()):
-            output.trouble(f"    {text}")
+class _Watched:
+    """One job, what was last heard of its members, and how it ended."""
+
+    def __init__(self, client: HttpClient, key: Key, job: Json, output: Output, *, several: bool) -> None:
+        self.key = key
+        self._output = output
+        self._title = f"{name_of(job)}/" if several else ""
+        self._tails: dict[str, deque[str]] = {}
+        self.follower = Follower(client, key, job, line=self._line, news=self._news)
+
+    def _line(self, who: str, what: str) -> None:
+        self._tails.setdefault(who, deque(maxlen=LAST_LINES)).append(what)
+        self._output.line(f"{self._title}{who}", what)
+
+    def _news(self, who: str, what: str) -> None:
+        self._output.news(f"{self._title}{who}", what)
+
+    @property
+    def code(self) -> int:
+        return 0 if state_of(self.follower.job() or {}) == "Succeeded" else 1
+
+    def sum_up(self) -> None:
+        self._output.summary(str(self.key), self.follower.job() or {}, self.follower.pods())
+        if self.code and not self.follower.ends_when_suspended:
+            self._tell_failure()
+
+    def _tell_failure(self) -> None:
+        conditions: list[Json] = ((self.follower.job() or {}).get("status") or {}).get("conditions") or []
+        why = conditions[-1].get("message", "") if conditions else "it was deleted"
+        self._output.trouble(f"error: {self.key} did not succeed: {why}")
+        if found := first_failure(self.follower.pods()):
+            pod, code = found
+            who = name_of(pod).removeprefix(f"{self.key.name}-")
+            self._output.trouble(f"  {who} failed first, with exit code {code}; its last lines:")
+            for text in self._tails.get(who, ()):
+                self._output.trouble(f"    {text}")

@@ -12,6 +12,7 @@ import aiohttp
 import anyio.lowlevel
 import msgspec
 
+from fullrank import __version__
 from fullrank.api.meta import Json, name_of, namespace_of
 from fullrank.api.scheme import POD, Kind
 from fullrank.client.kubeconfig import Connection, Credentials
@@ -34,6 +35,7 @@ from fullrank.errors import (
     Unsupported,
 )
 
+AGENT = f"fullrank/{__version__}"  # by which servers know who has written what
 WATCH_SECONDS = 300  # then the server ends the stream and the watcher goes on where it was
 PATCHES: dict[PatchType, str] = {
     "merge": "application/merge-patch+json",
@@ -225,7 +227,8 @@ class HttpClient:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise Unavailable(f"the connection to {self._connection.server} is not open")
-        headers = {"Accept": "application/json", "Content-Type": content_type, **self._authorization()}
+        headers = {"Accept": "application/json", "Content-Type": content_type, "User-Agent": AGENT}
+        headers |= self._authorization()
         try:
             return await self._session.request(
                 method,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from fullrank.api.meta import Json, controller_of, labels_of, name_of, owner_reference, uid_of
 from fullrank.api.scheme import Kind
 from fullrank.client.cache import Cache
-from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client, Key
+from fullrank.controllers.news import News
 from fullrank.dialects.contract import JobKind
 from fullrank.errors import AlreadyExists, Conflict, NotFound
 from fullrank.planning.desired import companions_for, says_otherwise
@@ -25,7 +25,7 @@ class Companions:
         self._client = client
         self._caches = caches
 
-    async def keep(self, scene: Scene, job: Json, events: EventRecorder, *, idle: bool) -> None:
+    async def keep(self, scene: Scene, job: Json, news: News, *, idle: bool) -> None:
         """Makes what is missing, mends what differs (not of an `idle` job), removes what is not wanted any more."""
         kinds = [kind for kind in scene.job_kind.framework.companion_kinds if kind in self._caches]
         if not kinds:
@@ -36,13 +36,13 @@ class Companions:
         for kind, one in ((kind, one) for one in wanted for kind in kinds if _is_of(kind, one)):
             names.add((kind, name_of(one)))
             if not idle:
-                await self._ensure(kind, one, job, events)
+                await self._ensure(kind, one, job, news)
         for kind in kinds:
             for found in self._caches[kind].owned_by(uid_of(job)):
                 if (kind, name_of(found)) not in names:
                     await self._remove(kind, found)
 
-    async def _ensure(self, kind: Kind, wanted: Json, job: Json, events: EventRecorder) -> None:
+    async def _ensure(self, kind: Kind, wanted: Json, job: Json, news: News) -> None:
         known = self._caches[kind].get(Key.of(kind, wanted))
         if known is not None and not says_otherwise(known, wanted):
             return
@@ -52,7 +52,7 @@ class Companions:
         if (controller_of(found) or {}).get("uid") != uid_of(job):
             word, what = job["kind"], f'Resource "{name_of(found)}" of {job["kind"]}Kind "{kind.kind}"'
             text = f"{what} already exists and is not managed by {word}"
-            await events.emit(job, "Warning", "ErrResourceExists", text)
+            news.tell(job, "Warning", "ErrResourceExists", text)
             raise Conflict(text)
         self._caches[kind].learn(await self._client.replace(kind, _mended(found, wanted)))
 

@@ -24,11 +24,11 @@ from fullrank.api.meta import (
 )
 from fullrank.api.scheme import POD, SERVICE, Kind
 from fullrank.client.cache import Cache
-from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
 from fullrank.controllers.companions import Companions
 from fullrank.controllers.lookout import Lookout
+from fullrank.controllers.news import News
 from fullrank.controllers.ports import PortBook
 from fullrank.controllers.workqueue import WorkQueue
 from fullrank.dialects.contract import JobKind
@@ -49,7 +49,9 @@ from fullrank.planning.scene import Scene, scene_of
 
 log = logging.getLogger(__name__)
 
+POLICY_OVERWRITTEN = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 AT_ONCE = 16  # requests on the way for one job
+WORKERS = 8  # jobs that are looked at together
 
 
 class JobController:
@@ -62,9 +64,7 @@ class JobController:
         self._ports = ports
         self._companions = Companions(client, lookout.companions)
         self._queue: WorkQueue[Key] = WorkQueue()
-        self._recorders = {
-            one.kind: EventRecorder(client, one.controller, clock) for one in lookout.job_kinds.values()
-        }
+        self._news = News(client, clock, lookout.job_kinds.values())
         for cache in lookout.jobs.values():
             cache.listen(self._job_changed)
         for cache in (lookout.pods, lookout.services, *lookout.companions.values()):
@@ -73,7 +73,9 @@ class JobController:
     async def run(self) -> None:
         await self._lookout.synced()
         self._remember_ports()
-        await self._queue.run(self.reconcile, workers=8)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._news.run)
+            await self._queue.run(self.reconcile, workers=WORKERS)
 
     def _job_changed(self, old: Json | None, new: Json | None) -> None:
         job = new or old
@@ -131,7 +133,7 @@ class JobController:
         word, listed = key.kind.kind, "; ".join(str(cause) for cause in wrong)
         log.warning("%s is invalid: %s", key, listed)
         text = f"{word} failed validation because {listed}"
-        await self._recorders[key.kind].emit(job, "Warning", f"{word}FailedValidation", text)
+        self._news.tell(job, "Warning", f"{word}FailedValidation", text)
 
     def _remember_ports(self) -> None:
         if not self._ports:
@@ -153,11 +155,11 @@ class JobController:
             job = await self._learnt(kind, written)
             _log_changes(Key.of(kind, job), before, status)
             for news in decision.announcements:
-                await self._recorders[kind].emit(job, news.type, news.reason, news.message)
+                self._news.tell(job, news.type, news.reason, news.message)
         if self._ports and scene.job.status.finished:
             self._ports.release(scene.job.uid)
         idle = scene.job.run_policy.suspend or decision.report.completed_at is not None
-        await self._companions.keep(scene, job, self._recorders[kind], idle=idle)
+        await self._companions.keep(scene, job, self._news, idle=idle)
         # On a cluster the machines are not ours: what a finished job leaves running is its own affair.
         mine = (one for one in decision.actions if self._ports or not isinstance(one, StopPod))
         await self._act_on_all(scene, job, tuple(mine))
@@ -185,14 +187,14 @@ class JobController:
         match action:
             case CreatePod(member):
                 if overwrites_restart_policy(scene.gang, member):
-                    await self._warn_of_restart_policy(scene, job)
+                    self._news.tell(job, "Warning", "SetPodTemplateRestartPolicy", POLICY_OVERWRITTEN)
                 pod = pod_for(scene.job_kind, scene.gang, member, owner)
                 news = scene.job_kind.framework.made(member, name_of(pod))
-                await self._create(scene, job, POD, self._lookout.pods, pod, news)
+                await self._create(job, POD, self._lookout.pods, pod, news)
             case CreateService(member):
                 service = service_for(scene.job_kind, scene.gang, member, owner)
                 news = "SuccessfulCreateService", f"Created service: {name_of(service)}"
-                await self._create(scene, job, SERVICE, self._lookout.services, service, news)
+                await self._create(job, SERVICE, self._lookout.services, service, news)
             case DeletePod(name, uid):
                 await self._delete(scene, job, Key(POD, scene.job.namespace, name), uid)
             case DeleteService(name, uid):
@@ -204,10 +206,8 @@ class JobController:
             case DeleteJob():
                 await self._delete(scene, job, Key.of(scene.job_kind.kind, job), uid_of(job))
 
-    async def _create(
-        self, scene: Scene, job: Json, kind: Kind, cache: Cache, obj: Json, news: tuple[str, str]
-    ) -> None:
-        word, events = kind.kind, self._recorders[scene.job_kind.kind]
+    async def _create(self, job: Json, kind: Kind, cache: Cache, obj: Json, news: tuple[str, str]) -> None:
+        word = kind.kind
         try:
             cache.learn(await self._client.create(kind, obj))
         except AlreadyExists:
@@ -215,14 +215,14 @@ class JobController:
             found = await self._client.get(Key.of(kind, obj))
             if (controller_of(found) or {}).get("uid") != uid_of(job):
                 text = f'Error creating: {kind.plural} "{name_of(obj)}" already exists'
-                await events.emit(job, "Warning", f"FailedCreate{word}", text)
+                self._news.tell(job, "Warning", f"FailedCreate{word}", text)
                 raise
             cache.learn(found)
         except FullrankError as error:
-            await events.emit(job, "Warning", f"FailedCreate{word}", f"Error creating: {error}")
+            self._news.tell(job, "Warning", f"FailedCreate{word}", f"Error creating: {error}")
             raise
         else:
-            await events.emit(job, "Normal", *news)
+            self._news.tell(job, "Normal", *news)
 
     async def _delete(self, scene: Scene, job: Json, key: Key, uid: str) -> None:
         try:
@@ -231,11 +231,7 @@ class JobController:
             return  # gone, or another of the same name: not the one we meant
         word = "Job" if key.kind == scene.job_kind.kind else key.kind.kind
         text = f"Deleted {word.lower()}: {key.name}"
-        await self._recorders[scene.job_kind.kind].emit(job, "Normal", f"SuccessfulDelete{word}", text)
-
-    async def _warn_of_restart_policy(self, scene: Scene, job: Json) -> None:
-        text = "Restart policy in pod template will be overwritten by restart policy in replica spec"
-        await self._recorders[scene.job_kind.kind].emit(job, "Warning", "SetPodTemplateRestartPolicy", text)
+        self._news.tell(job, "Normal", f"SuccessfulDelete{word}", text)
 
     async def _learnt(self, kind: Kind, written: Awaitable[Json]) -> Json:
         obj = await written

@@ -45,3 +45,44 @@ class Access:
             groups = (subject.get("organizationName", ""), "system:authenticated")
             return Identity(subject.get("commonName", ""), groups)
         raise Unauthorized("Unauthorized")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request wants to do, to what."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    @classmethod
+    def read(cls, method: str, group: str, rest: list[str], *, watching: bool) -> "Wish":
+        namespace = ""
+        if rest[0] == "namespaces" and len(rest) > 2:
+            namespace, rest = rest[1], rest[2:]
+        name = rest[1] if len(rest) > 1 else ""
+        if rest[0] == "namespaces":
+            namespace = name
+        verb = VERBS.get((method, bool(name)), method.lower())
+        return cls("watch" if watching else verb, group, "/".join((rest[0], *rest[2:])), namespace, name)
+
+
+VERBS = {
+    ("GET", True): "get",
+    ("GET", False): "list",
+    ("POST", False): "create",
+    ("PUT", True): "update",
+    ("DELETE", False): "deletecollection",
+}
+
+
+def refusal(identity: Identity, wish: Wish) -> str:
+    """Why somebody may not, in Kubernetes' words."""
+    collection = wish.resource.partition("/")[0]
+    about = f"{collection}.{wish.group}" if wish.group else collection
+    named = f' "{wish.name}"' if wish.name else ""
+    where = f'in the namespace "{wish.namespace}"' if wish.namespace else "at the cluster scope"
+    wants = f'cannot {wish.verb} resource "{wish.resource}" in API group "{wish.group}" {where}'
+    return f'{about}{named} is forbidden: User "{identity.name}" {wants}'

@@ -11,7 +11,11 @@ from fullrank.api.schema import Schema, openapi
 from fullrank.api.scheme import Kind
 
 # kubectl looks here to learn which kind of patch `apply` may send.
-CUSTOM_PATCHES = ("application/json-patch+json", "application/merge-patch+json")
+CUSTOM_PATCHES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
 PATCHES = (*CUSTOM_PATCHES, "application/strategic-merge-patch+json")
 
 

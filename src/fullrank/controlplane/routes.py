@@ -16,7 +16,7 @@ from fullrank.client.port import Key
 from fullrank.clock import Clock
 from fullrank.controlplane import answers, tables
 from fullrank.controlplane.about import About
-from fullrank.controlplane.access import OPEN, Access, Identity
+from fullrank.controlplane.access import OPEN, Access, Wish, refusal
 from fullrank.controlplane.admission import Admission
 from fullrank.controlplane.definitions import Definitions
 from fullrank.controlplane.discovery import READ_ONLY, Discovery, Resource
@@ -106,7 +106,7 @@ class Api:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
         if request.path not in OPEN:
-            self._check_may(self._access.identity(request), request, parts)
+            self._access.identity(request)
         match parts:
             case ["api", version, *rest] if rest:
                 return await self._resource(request, "", version, rest)
@@ -116,17 +116,16 @@ class Api:
             raise NotAllowed(NOT_ALLOWED)
         return self._about.answer(parts, request.headers.get("Accept", ""), request.host)
 
-    def _check_may(self, identity: Identity, request: web.Request, parts: list[str]) -> None:
-        reviewing = parts[0] == "apis" and parts[-1] in {kind.plural for kind in REVIEWS}
-        if not identity.may_do_everything and not reviewing:
-            raise Forbidden(f'User "{identity.name}" cannot {request.method.lower()} path "{request.path}"')
-
     async def _resource(
         self, request: web.Request, group: str, version: str, rest: list[str]
     ) -> web.StreamResponse:
         review = next((kind for kind in REVIEWS if _leads_to(kind, group, version, rest)), None)
         if review is not None:
             return await self._review(request, review)
+        identity = self._access.identity(request)
+        if not identity.may_do_everything:
+            watching = Query(request.query).flag("watch")
+            raise Forbidden(refusal(identity, Wish.read(request.method, group, rest, watching=watching)))
         match rest:
             case ["namespaces", namespace, "pods", name, "proxy", *path] if not group:
                 target = Target.read(name)

@@ -40,7 +40,7 @@ class View:
 
     @property
     def is_plain(self) -> bool:
-        return self.kind == self.stored
+        return self.kind is self.stored
 
     def record(self, record: Record) -> Record:
         if self.is_plain:

@@ -17,7 +17,9 @@ from fullrank.scheduling.amounts import GPU, SHARED, Amounts, Ask, asked_togethe
 from fullrank.scheduling.gang import Admit, Decision, Gang, Preempt, Resume, Wait
 from fullrank.scheduling.line import Entry, Line, Outcome, Queue, QueuePolicy
 from fullrank.scheduling.preempt import fewest
-from fullrank.scheduling.rooms import Rooms, Seat, Seats
+from fullrank.scheduling.rooms import Rooms, Seat, Seats, shapes_of
+
+ROUNDS = 3  # looks at the line in one decision: whoever is put aside may open a chance for those before
 
 
 class Floor:
@@ -34,11 +36,13 @@ class Floor:
         self._returning: dict[str, Entry] = {}
         self._head: Entry | None = None
         self._plan: dict[str, str] = {}
+        self._behind_head = ""  # what those behind it are told
         self._stirred = (
             False  # something became free, or the order changed: everybody in line may have a chance
         )
         self._arrivals = 0
         self._out: list[Decision] = []
+        self._told: dict[str, Wait] = {}
 
     # -- what is seen ----------------------------------------------------------------------------------------------
 
@@ -65,6 +69,7 @@ class Floor:
         queue = self._queue(name)
         if queue.policy != policy:
             queue.policy = policy
+            self._fresh |= {entry.gang.uid: entry for _, entry in queue.waiting}
             queue.weigh(self._rooms.capacity)
             self._line.refresh(queue)
             self._reconsider()
@@ -107,6 +112,7 @@ class Floor:
             self._fresh[gang.uid] = entry
             if not stays:
                 entry.need, entry.total = need, asked_together(need.values())
+                entry.shapes = shapes_of(need)
                 self._line.enter(entry)
         else:
             entry.reason = ""
@@ -212,12 +218,13 @@ class Floor:
         if self._head is not None:
             self._rooms.keep_nothing()
             self._head, self._plan, self._stirred = None, {}, True
+            self._behind_head = ""
 
     # -- what is decided -------------------------------------------------------------------------------------------
 
     def decide(self) -> list[Decision]:
         """What is to be done now. What is decided counts as done; `see` the gang again to say how it went."""
-        self._out = []
+        self._out, self._told = [], {}
         for entry in self._returning.values():
             gang = entry.gang
             back = {
@@ -225,14 +232,14 @@ class Floor:
             }
             self._out.append(Admit(gang.uid, back))
         self._returning = {}
-        if self._stirred or len(self._fresh) > 1:
-            self._stirred = False
-            self._line.walk(self._examine_after_the_head())
+        for _ in range(ROUNDS):
+            if self._stirred or len(self._fresh) > 1:
+                self._stirred = False
+                self._line.walk(self._examine_after_the_head())
         for entry in sorted(self._fresh.values(), key=lambda one: one.place):
             if self._examine(entry) == "no room":
                 self._line.unpark((entry.queue,))
-        decisions, self._out = self._out, []
-        return decisions
+        return [*self._out, *self._told.values()]
 
     def _examine_after_the_head(self) -> Callable[[Entry], Outcome]:
         """The head comes first among its peers, wherever its queue's share has moved it since."""
@@ -249,9 +256,10 @@ class Floor:
         return examine
 
     def _examine(self, entry: Entry) -> Outcome:
-        self._fresh.pop(entry.gang.uid, None)
-        if reason := self._hindrance(entry):
+        if self._fresh.pop(entry.gang.uid, None) and (reason := self._hindrance(entry)):
             return self._put_aside(entry, reason)
+        if self._head and entry.reason == self._behind_head and self._rooms.is_hopeless(entry.shapes):
+            return "no room"  # nothing has changed for it
         if ahead := self._ahead_in_queue(entry):
             self._wait(entry, words.behind(ahead.gang.title, ahead.gang.priority, entry.queue.name))
             return "no quota"
@@ -261,9 +269,11 @@ class Floor:
             entry.queue.first = None
         head = self._head
         if head is not None and head is not entry and not entry.rank < head.rank:
-            seats = self._rooms.place(entry.need)  # beside what is set aside for the head
+            seats = self._rooms.place(
+                entry.need, entry.shapes, entry.total
+            )  # beside what is set aside for the head
             if seats is None:
-                self._wait(entry, words.behind(head.gang.title, head.gang.priority))
+                self._wait(entry, self._behind_head)
                 return "no room"
             return self._seat(entry, seats)
         return self._examine_first(entry)
@@ -294,26 +304,24 @@ class Floor:
 
     def _short_of_quota(self, entry: Entry) -> str:
         """The resource of which the queue has too little left, beside what is set aside for those before."""
-        before = [
-            other
-            for other in {id(one): one for one in (entry.queue.first, self._head) if one}.values()
-            if other is not entry and other.queue is entry.queue and self._goes_before(other, entry)
-        ]
-        for name in entry.queue.policy.quota:
+        queue, before = entry.queue, list[Entry]()
+        if queue.first and queue.first is not entry and queue.first.is_before(entry):
+            before.append(queue.first)
+        head = self._head
+        if head and head is not entry and head.queue is queue and not entry.rank < head.rank:
+            before.append(head)
+        for name in queue.policy.quota:
             if amount := entry.total.get(name, 0):
                 set_aside = sum(other.total.get(name, 0) for other in before)
-                if amount > entry.queue.left(name) - set_aside:
+                if amount > queue.left(name) - set_aside:
                     return name
         return ""
 
-    def _goes_before(self, other: Entry, entry: Entry) -> bool:
-        return not entry.rank < other.rank if other is self._head else other.is_before(entry)
-
     def _wait_for_quota(self, entry: Entry, short: str) -> Outcome:
-        if self._head is entry:
-            self._dethrone()
         queue, first = entry.queue, entry.queue.first
         if first is not None and first is not entry and first.is_before(entry):
+            if self._head is entry:
+                self._dethrone()
             self._wait(entry, words.behind(first.gang.title, first.gang.priority, queue.name))
             return "no quota"
         queue.first = entry
@@ -349,25 +357,18 @@ class Floor:
         head, plan = self._head, self._plan
         self._rooms.keep_nothing()
         seats = self._rooms.place_as_planned(plan, entry.need) if head is entry else None
-        seats = seats or self._rooms.place(entry.need)
+        seats = seats or self._rooms.place(entry.need, entry.shapes, entry.total)
         if seats is not None:
-            if head is entry:
-                self._dethrone()
-            elif head is not None:
+            if head is not None and head is not entry:
                 self._set_aside_for(head)
             return self._seat(entry, seats)
-        if head is not entry:
-            self._head, self._plan = entry, {}
         reason = self._why_no_room(entry)
-        if not self._plan:
-            self._set_aside_for(entry)
-        else:
-            self._rooms.keep(self._plan, entry.need)
-        if self._head is not entry:
-            if head is not None and head is not entry:
-                self._head = head
-                self._set_aside_for(head)
+        mine = plan if head is entry else self._rooms.plan(entry.need)
+        if not mine:
+            if head is not None:
+                self._rooms.keep(plan, head.need)
             return self._put_aside(entry, self._why_never(entry))
+        self._crown(entry, mine)
         lower = [
             one
             for priority, peers in self._by_priority.items()
@@ -378,10 +379,16 @@ class Floor:
         return "no room"
 
     def _set_aside_for(self, entry: Entry) -> None:
-        """Makes it the head, with seats planned for it; or nobody, if there could never be any."""
-        plan = self._rooms.plan(entry.need)
-        self._head, self._plan = (entry, plan) if plan else (None, {})
-        self._rooms.keep(self._plan, entry.need)
+        """Makes it the head, with seats planned for it; or nobody, if there could not be any."""
+        if plan := self._rooms.plan(entry.need):
+            self._crown(entry, plan)
+        else:
+            self._dethrone()
+
+    def _crown(self, entry: Entry, plan: dict[str, str]) -> None:
+        self._head, self._plan = entry, plan
+        self._behind_head = words.behind(entry.gang.title, entry.gang.priority)
+        self._rooms.keep(plan, entry.need)
 
     def _why_no_room(self, entry: Entry) -> str:
         return words.lack(entry.total, entry.need.values(), self._rooms, self._held)
@@ -394,25 +401,38 @@ class Floor:
     # -- making room
 
     def _making_room(self, entry: Entry, candidates: list[Entry]) -> str:
-        """Sends away as many as it takes, if it takes anybody, and says who makes room."""
-        leaving = list(self._leaving.values())
-        if leaving and self._is_enough(entry, leaving):
-            return words.making_room(sorted(one.gang.title for one in leaving))
-        if not (candidates and entry.gang.preempts):
-            return ""
+        """Says who makes room for it, sending away as many as it takes, and keeps for it what they leave.
+
+        Whoever makes room for nobody's seat would be called back at once, and so on for ever.
+        """
+        leaving, gone = list(self._leaving.values()), list[Entry]()
+        if self._head in (None, entry) or entry.rank < self._head.rank:
+            if leaving and self._is_enough(entry, leaving):
+                gone = leaving
+            elif victims := self._victims(entry, leaving, candidates):
+                gone = [*leaving, *victims]
+                self._send_away(victims, entry)
+        if gone and (plan := self._plan_without(gone, entry)):
+            self._crown(entry, plan)
+        elif self._head is entry and entry.queue.first is entry:
+            self._dethrone()  # it is its quota that it waits for: room is of no use to it
+        return words.making_room(sorted(one.gang.title for one in gone)) if gone else ""
+
+    def _victims(self, entry: Entry, leaving: list[Entry], candidates: list[Entry]) -> Sequence[Entry]:
+        if not entry.gang.preempts:
+            return ()
         fit = [one for one in candidates if one.gang.suspendable and not one.leaving]
         fit.sort(key=lambda one: (one.gang.priority, _descending(one.gang.created), -one.arrival))
-        victims = fewest(fit, lambda gone: self._is_enough(entry, [*leaving, *gone]))
-        if not victims:
-            return ""
+        return fewest(fit, lambda gone: self._is_enough(entry, [*leaving, *gone]))
+
+    def _send_away(self, victims: Sequence[Entry], entry: Entry) -> None:
         news = words.suspends((one.gang.title, one.gang.priority) for one in victims)
+        why = words.suspended_for(entry.gang.title, entry.gang.priority)
         for one in victims:
             self._count(one, -1)
             one.leaving = True
             self._count(one, 1)
-            why = words.suspended_for(entry.gang.title, entry.gang.priority)
             self._out.append(Preempt(one.gang.uid, entry.gang.uid, why, news))
-        return words.making_room(one.gang.title for one in victims)
 
     def _is_enough(self, entry: Entry, gone: Sequence[Entry]) -> bool:
         """Whether it could sit if these were gone, by its queue's quota and by the room there is."""
@@ -425,19 +445,19 @@ class Floor:
         for name, amount in entry.total.items():
             # A part of a card that is given back may free all of it.
             names = (GPU, SHARED) if name == GPU else (name,)
-            if name in free and amount > free[name] + sum(
-                one.held.get(each, 0) for one in gone for each in names
-            ):
+            back = sum(one.held.get(each, 0) for one in gone for each in names)
+            if name in free and amount > free[name] + back:
                 return False
-        return self._would_sit(entry, gone)
+        return self._plan_without(gone, entry) is not None
 
-    def _would_sit(self, entry: Entry, gone: Sequence[Entry]) -> bool:
+    def _plan_without(self, gone: Sequence[Entry], entry: Entry) -> dict[str, str] | None:
+        """Where it could sit if these were gone."""
         rooms = self._rooms
         rooms.keep_nothing()
         for one in gone:
             for seat, ask in one.seats.values():
                 rooms.leave(seat, ask)
-        seats = rooms.place(entry.need)
+        seats = rooms.place(entry.need, entry.shapes, entry.total)
         if seats is not None:
             rooms.undo(seats, entry.need)
         for one in gone:
@@ -445,17 +465,19 @@ class Floor:
                 rooms.book(seat, ask)
         if self._head is not None:
             rooms.keep(self._plan, self._head.need)
-        return seats is not None
+        return None if seats is None else {pod: seat.node for pod, seat in seats.items()}
 
     # -- what comes of it
 
     def _seat(self, entry: Entry, seats: Seats) -> Outcome:
-        gang, need = entry.gang, entry.need
+        gang, need, stirred = entry.gang, entry.need, self._stirred
         self._step_out(entry)
+        self._stirred = stirred  # it was before all whom it held up, and they are yet to be looked at
         self._count(entry, -1)
         entry.seats |= {pod: (seat, need[pod]) for pod, seat in seats.items()}
         entry.held = asked_together(ask for _, ask in entry.seats.values())
         entry.reason = ""
+        self._told.pop(gang.uid, None)
         self._count(entry, 1)
         self._out.append(Resume(gang.uid) if gang.standing == "parked" else Admit(gang.uid, seats))
         return "seated"
@@ -463,7 +485,7 @@ class Floor:
     def _wait(self, entry: Entry, reason: str) -> None:
         if entry.reason != reason:
             entry.reason = reason
-            self._out.append(Wait(entry.gang.uid, reason))
+            self._told[entry.gang.uid] = Wait(entry.gang.uid, reason)
 
 
 def _need_of(gang: Gang, seats: Mapping[str, object]) -> dict[str, Ask]:

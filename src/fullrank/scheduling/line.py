@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 from fullrank.scheduling.amounts import SEATS, Amounts, Ask
 from fullrank.scheduling.gang import Gang
-from fullrank.scheduling.rooms import Seat
+from fullrank.scheduling.rooms import Seat, Shapes
 
-LOOKAHEAD = 128  # how many that find no room are looked at before the rest is left for another time
+LOOKAHEAD = 64  # how many that find no room are looked at before the rest is left for another time
 QUEUE_LOOKAHEAD = 32  # the same within a queue whose quota is used up
 
 Rank: TypeAlias = tuple[int, bool]
@@ -62,7 +62,7 @@ class Entry:
     """A gang on the floor: what it holds, and what it waits for."""
 
     __slots__ = (
-        "arrival", "gang", "held", "leaving", "need", "place", "queue", "reason", "seats", "total", "waits",
+        "arrival", "gang", "held", "leaving", "need", "place", "queue", "reason", "seats", "shapes", "total", "waits",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, queue: Queue, arrival: int) -> None:
@@ -73,6 +73,7 @@ class Entry:
         self.held: dict[str, int] = {}
         self.need: dict[str, Ask] = {}
         self.total: dict[str, int] = {}  # of what it needs
+        self.shapes: Shapes = frozenset()
         self.leaving = False
         self.waits = False  # stands in line
         self.reason = ""
@@ -94,21 +95,24 @@ class Entry:
 @dataclass(slots=True)
 class _Cursor:
     queue: Queue
-    after: Place | None = None
+    at: int = 0
     no_quota: int = 0
     no_room: int = 0
 
     def next(self) -> Entry | None:
-        waiting = self.queue.waiting
-        if self.is_done:
-            return None
-        at = 0 if self.after is None else bisect_right(waiting, self.after, key=lambda item: item[0])
-        return waiting[at][1] if at < len(waiting) else None
-
-    @property
-    def is_done(self) -> bool:
         blocked = self.no_quota + self.no_room
-        return self.no_quota >= QUEUE_LOOKAHEAD or (self.queue.policy.strict and blocked > 0)
+        if self.no_quota >= QUEUE_LOOKAHEAD or (self.queue.policy.strict and blocked > 0):
+            return None
+        waiting = self.queue.waiting
+        return waiting[self.at][1] if self.at < len(waiting) else None
+
+    def step(self, entry: Entry) -> None:
+        """Past this one, who may have left the line meanwhile, and others too."""
+        waiting = self.queue.waiting
+        if self.at < len(waiting) and waiting[self.at][1] is entry:
+            self.at += 1
+        else:
+            self.at = bisect_right(waiting, (entry.place, entry))
 
 
 class Line:
@@ -117,13 +121,12 @@ class Line:
 
     def enter(self, entry: Entry) -> None:
         entry.waits, entry.place = True, entry.due_place
-        insort(entry.queue.waiting, (entry.place, entry), key=lambda item: item[0])
+        insort(entry.queue.waiting, (entry.place, entry))  # no two places are the same
         self.refresh(entry.queue)
 
     def leave(self, entry: Entry) -> None:
         waiting = entry.queue.waiting
-        at = bisect_left(waiting, entry.place, key=lambda item: item[0])
-        del waiting[at]
+        del waiting[bisect_left(waiting, (entry.place, entry))]
         entry.waits = False
         self.refresh(entry.queue)
 
@@ -136,10 +139,10 @@ class Line:
         if front == queue.front:
             return
         if queue.front is not None:
-            del self._fronts[bisect_left(self._fronts, queue.front, key=lambda item: item[0])]
+            del self._fronts[bisect_left(self._fronts, (queue.front, queue))]
         queue.front = front
         if front is not None:
-            insort(self._fronts, (front, queue), key=lambda item: item[0])
+            insort(self._fronts, (front, queue))
 
     def unpark(self, queues: Iterable[Queue]) -> None:
         for queue in queues:
@@ -159,8 +162,8 @@ class Line:
                 at += 1
             entry = cursor.next()
             if entry is not None:
-                cursor.after = entry.place
                 outcome = examine(entry)
+                cursor.step(entry)
                 cursor.no_quota += outcome == "no quota"
                 cursor.no_room += outcome == "no room"
                 crowd += outcome == "no room"

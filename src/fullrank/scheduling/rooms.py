@@ -4,12 +4,13 @@ Looking for a room costs little however many there are: for each shape that is a
 remembered, and only rooms that changed since are looked at again.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
-from fullrank.scheduling.amounts import GPU, Amounts, Ask
+from fullrank.scheduling.amounts import BY_CARD, GPU, Amounts, Ask
 from fullrank.scheduling.cards import Cards
 
 REMEMBERED = 20_000  # changes of rooms; a shape that nobody asked about for so long is forgotten
@@ -24,6 +25,7 @@ class Seat(NamedTuple):
 
 Need = Mapping[str, Ask]  # by pod name
 Seats = dict[str, Seat]
+Shapes = frozenset[tuple[Ask, int]]  # how many of each
 
 
 class Room:
@@ -114,6 +116,7 @@ class Rooms:
         self._forgotten = 0  # how many changes are no longer remembered
         self._kept: list[Room] = []
         self._latest = 0  # the room that was left last
+        self._hopeless: set[Shapes] = set()  # what found no seats since anything became free
         self.capacity: dict[str, int] = {}
         self.free: dict[str, int] = {}
 
@@ -135,6 +138,7 @@ class Rooms:
         self._add_up(room, -1)
         room.furnish(capacity, named, is_open=is_open)
         self._add_up(room, 1)
+        self._hopeless.clear()
         self._changed(room)
 
     def close(self, node: str) -> None:
@@ -171,6 +175,7 @@ class Rooms:
     def leave(self, seat: Seat, ask: Ask) -> None:
         self._book(seat, ask, -1)
         self._latest = self._numbers[seat.node]
+        self._hopeless.clear()
 
     def _book(self, seat: Seat, ask: Ask, sign: int) -> None:
         room = self._room(seat.node)
@@ -184,12 +189,23 @@ class Rooms:
 
     # -- finding seats
 
-    def place(self, need: Need) -> Seats | None:
+    def is_hopeless(self, shapes: Shapes) -> bool:
+        """Whether such a gang was looked at already since anything became free."""
+        return shapes in self._hopeless
+
+    def place(self, need: Need, shapes: Shapes, total: Amounts) -> Seats | None:
         """Seats for all, booked; or none at all. The hungriest first, each in the first room where it fits."""
-        seats, unseated = self._place_many(need)
+        if shapes in self._hopeless:
+            return None
+        free = self.free
+        if any(amount > free.get(name, 0) for name, amount in total.items() if name not in BY_CARD):
+            self._hopeless.add(shapes)
+            return None
+        seats, unseated = self._place_many(need, whole=True)
         if not unseated:
             return seats
         self.undo(seats, need)
+        self._hopeless.add(shapes)
         return None
 
     def undo(self, seats: Seats, need: Need) -> None:
@@ -207,7 +223,8 @@ class Rooms:
             self.book(seats[pod], need[pod])
         return seats
 
-    def _place_many(self, need: Need) -> tuple[Seats, list[str]]:
+    def _place_many(self, need: Need, *, whole: bool) -> tuple[Seats, list[str]]:
+        """As many as find a seat, and the others; a gang that must be whole is given up with the first of those."""
         seats: Seats = {}
         unseated = []
         for pod in hungriest_first(need):
@@ -215,6 +232,8 @@ class Rooms:
             number = self._first_fit(ask)
             if number is None:
                 unseated.append(pod)
+                if whole:
+                    break
                 continue
             seats[pod] = self._with_cards(self._rooms[number], ask)
             self.book(seats[pod], ask)
@@ -238,7 +257,7 @@ class Rooms:
 
     def plan(self, need: Need) -> dict[str, str] | None:
         """Where all could sit if the rooms emptied, as near as may be to what is free now; None if they never could."""
-        seats, unseated = self._place_many(need)
+        seats, unseated = self._place_many(need, whole=False)
         self.undo(seats, need)
         planned: dict[str, dict[str, int]] = {}
         plan: dict[str, str] = {}
@@ -280,10 +299,16 @@ class Rooms:
             self._changed(room)
 
     def keep_nothing(self) -> None:
+        if self._kept:
+            self._hopeless.clear()
         for room in self._kept:
             room.kept = {}
             self._changed(room)
         self._kept = []
+
+
+def shapes_of(need: Need) -> Shapes:
+    return frozenset(Counter(need.values()).items())
 
 
 def hungriest_first(need: Need) -> list[str]:

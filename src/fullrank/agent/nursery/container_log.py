@@ -4,16 +4,26 @@ import os
 import time
 
 LONGEST = 16 * 1024
+LARGEST = 64 << 20
 
 
 class ContainerLog:
-    """`2026-11-15T05:11:00.123456789Z stdout F text`; a line in several pieces has P in all but its last."""
+    """`2026-11-15T05:11:00.123456789Z stdout F text`; a line in several pieces has P in all but its last.
 
-    def __init__(self, path: str) -> None:
+    A file that has grown large is put aside as `PATH.1`, the next one as `PATH.2`; nothing is thrown away.
+    """
+
+    def __init__(self, path: str, largest: int = LARGEST) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._path = path
+        self._largest = largest
         self._begun = {"stdout": b"", "stderr": b""}
         self._lost = 0
+        self._open()
+
+    def _open(self) -> None:
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._size = os.fstat(self._file).st_size
 
     def take(self, stream: str, text: bytes) -> None:
         """Writes every whole line there now is; the rest waits for its end."""
@@ -26,11 +36,15 @@ class ContainerLog:
         if written:
             self._write(b"".join(written))
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Writes lines that never ended."""
         for stream, rest in self._begun.items():
             if rest:
                 self._write(_entry(stream, b"P", rest))
+
+    def close(self) -> None:
+        if self._lost:
+            self._write(b"")
         os.close(self._file)
 
     def _pieces(self, stream: str, line: bytes) -> list[bytes]:
@@ -53,6 +67,20 @@ class ContainerLog:
             self._lost += len(left)
         else:
             self._lost = 0
+            self._size += len(entries)
+            if self._size >= self._largest:
+                self._put_aside()
+
+    def _put_aside(self) -> None:
+        number = 1
+        while os.path.exists(f"{self._path}.{number}"):
+            number += 1
+        try:
+            os.rename(self._path, f"{self._path}.{number}")
+        except OSError:
+            return  # then it grows a little more
+        os.close(self._file)
+        self._open()
 
 
 def _entry(stream: str, tag: bytes, text: bytes) -> bytes:

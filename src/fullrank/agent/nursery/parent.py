@@ -86,13 +86,14 @@ def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
     ):  # nobody listens: the server is gone, and the next one reads what is on disk
         os.write(alive, b"s")
     code, finished = _keep(container, host_pid, control, woken, outputs, log, alone=level != "none")
-    log.close()
+    log.finish()
     reason = "OOMKilled" if code and _ran_out_of_memory(launch["out_of_memory"]) else ""
     _record(
         folder,
         "exit.json",
         {"code": code, "startedAt": began, "finishedAt": finished, "reason": reason, "message": ""},
     )
+    log.close()  # there is room on the disk now, if there was none before: also to say what was lost
 
 
 def _ran_out_of_memory(records: list[str]) -> bool:

@@ -20,6 +20,9 @@ if _checks_one_node(sys.orig_argv[1:]):
     check = Path(__file__).with_name("run_check.py")
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1], str(check)])
 
+# This Paddle knows no GPUs, but its launcher takes them for given where this is set, be it to nothing.
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+
 # A launcher opens the meeting point only where it finds its own address, which a host's name need not lead to.
 if "POD_IP_DUMMY" in os.environ:
     os.environ.setdefault("POD_IP", os.environ["POD_IP_DUMMY"])
