@@ -34,7 +34,7 @@ bench: $(SET_UP)  ## Measure: the home from outside, the planner
 	$(BIN)/python -m tests.bench.home
 	$(BIN)/python -m tests.bench.planner
 
-conformance: $(SET_UP)  ## Kubernetes' own tests of the API against a home (KUBEBUILDER_ASSETS: e2e.test, kubectl)
+conformance: $(SET_UP)  ## Kubernetes' own tests against a home (KUBEBUILDER_ASSETS: e2e.test, agnhost, kubectl)
 	$(BIN)/python -m tests.conformance
 
 oracle: $(SET_UP)  ## Our operator beside training-operator v1.8.1 on a real control plane (KUBEBUILDER_ASSETS)

@@ -21,6 +21,7 @@ from fullrank.agent.agent import NodeAgent, stop_all_pods
 from fullrank.agent.api_access import ApiAccess
 from fullrank.agent.devices import annotations_for, gpus_of, resources_of
 from fullrank.agent.logs import PodLogReader
+from fullrank.agent.meter import Meter
 from fullrank.agent.network import port_is_free
 from fullrank.agent.node import Machine
 from fullrank.agent.processes import ProcessRuntime
@@ -89,7 +90,9 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
         client = LocalClient(registry)
         runtime = ProcessRuntime(settings.home, clock)
         logs, containers = _Logs(settings.home), _Containers(runtime)
-        api = Api(registry, admission, Access(proof.token), logs, clock, containers=containers)
+        api = Api(
+            registry, admission, Access(proof.token), logs, clock, containers=containers, meter=Meter(runtime)
+        )
         address = await stack.enter_async_context(_listening(api, proof, settings))
         _write_kubeconfig(settings.home / "kubeconfig", address, proof)
         await announce(client, address)

@@ -1,7 +1,7 @@
 """`python -m tests.conformance [api|nodes] [REGEX]`: Kubernetes' own conformance tests against a fresh home.
 
 Which ones is said by api.txt and nodes.txt. The programs come with Kubernetes (`e2e.test`, `agnhost` and `kubectl` in
-$KUBEBUILDER_ASSETS) and are run as they are; the images that the tests' pods name are in `images`.
+$KUBEBUILDER_ASSETS) and are run as they are; the images that the tests' pods name come from `images.py`.
 """
 
 import os

@@ -173,7 +173,7 @@ async def test_a_watch_shows_what_happens(served: Home) -> None:
         while "ADDED" not in seen:
             seen += (await process.stdout.receive()).decode()
         await served.registry.bind(Key(POD, "default", "web"), "here")
-        while "MODIFIED" not in seen:
+        while "MODIFIED" not in seen or not seen.endswith("\n"):
             seen += (await process.stdout.receive()).decode()
         process.terminate()
     assert columns(seen)[0] == ["EVENT", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]

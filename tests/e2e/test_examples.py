@@ -164,7 +164,7 @@ def test_an_example_runs_and_learns(
         text = (FOLDER / name / manifest).read_text()
         file = tmp_path / manifest
         file.write_text(text.replace(*one.smaller) if one.smaller[0] else text)
-        done = house.fullrank("run", str(file), patience=PATIENCE)
+        done = house.fullrank("run", "--timeout", str(PATIENCE), str(file), patience=PATIENCE + 60)
     assert ": Succeeded" in done.stdout
     for check in one.checks:
         check(done.stdout)

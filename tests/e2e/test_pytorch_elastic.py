@@ -10,7 +10,7 @@ from tests.e2e.house import House
 pytestmark = [pytest.mark.index, pytest.mark.slow, pytest.mark.timeout(600)]
 
 MANIFEST = Path(__file__).parents[2] / "examples/pytorch-elastic/pytorch-elastic.yaml"
-EPOCHS = 3000
+EPOCHS = 600
 
 
 def test_a_worker_that_is_gone_costs_no_epoch(house: House, kubectl: str, tmp_path: Path) -> None:

@@ -205,9 +205,9 @@ def _policies() -> dict[str, Case]:
             "the time is over": Wait(4),
             "an edit": Edit({"metadata": {"labels": {"x": "y"}}}),
         }
-        cases[f"{kind}: activeDeadlineSeconds"] = Case(usual(kind, activeDeadlineSeconds=3), late)
-        gone: dict[str, Deed] = {"main exits 0": end(0, main_pod(kind)), "the time is over": Wait(4)}
-        cases[f"{kind}: ttlSecondsAfterFinished"] = Case(usual(kind, ttlSecondsAfterFinished=3), gone)
+        cases[f"{kind}: activeDeadlineSeconds"] = Case(usual(kind, activeDeadlineSeconds=12), late)
+        gone: dict[str, Deed] = {"main exits 0": end(0, main_pod(kind)), "the time is over": Wait(9)}
+        cases[f"{kind}: ttlSecondsAfterFinished"] = Case(usual(kind, ttlSecondsAfterFinished=8), gone)
         cases[f"{kind}: suspended, resumed, suspended, resumed"] = Case(
             usual(kind, suspend=True),
             {

@@ -82,9 +82,11 @@ def _object(obj: Json) -> Json:
 
 
 def differences(theirs: Json, ours: Json) -> Iterator[tuple[str, Any, Any]]:
+    """Each place where they differ; an object that only one has is one difference."""
     left, right = dict(_leaves(theirs, "")), dict(_leaves(ours, ""))
+    alone = tuple(f"objects.{name}." for name in theirs["objects"].keys() ^ ours["objects"].keys())
     for path in dict.fromkeys((*left, *right)):
-        if left.get(path, ABSENT) != right.get(path, ABSENT):
+        if left.get(path, ABSENT) != right.get(path, ABSENT) and not path.startswith(alone):
             yield path, left.get(path, ABSENT), right.get(path, ABSENT)
 
 

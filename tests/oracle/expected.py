@@ -141,6 +141,10 @@ TABLE: dict[str, Expected] = {
         "v1 keeps 25 events of a job and drops the rest, the last ones",
         lambda it: (it.crowded and _only_ours(it, "events.")) or "(combined from similar events)" in it.path,
     ),
+    "nothing is made twice": Expected(
+        "v1 may work on an old copy of the job and then tell that things exist already",
+        lambda it: _only_theirs(it, "events.Warning FailedCreate") and it.path.endswith("already exists"),
+    ),
     "a restart is told once": Expected(
         "v1 tells it in two wordings, and of a fatal exit code too",
         lambda it: _only_theirs(it, f"events.Warning {it.kind}Restarting"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from fullrank.api.meta import Json, name_of
+from fullrank.api.meta import Json, is_terminating, name_of
 from fullrank.api.scheme import CONFIG_MAP, EVENT, POD, SERVICE, SERVICE_ACCOUNT, Kind
 from fullrank.client.cache import Cache
 from fullrank.client.http import HttpClient
@@ -70,7 +70,8 @@ class Side:
         return sum(one.get("count") or 1 for one in self._events(kind, name))
 
     def pods(self, job: str) -> list[str]:
-        return [name_of(one) for one in self.caches[POD].all() if name_of(one).startswith(f"{job}-")]
+        mine = (one for one in self.caches[POD].all() if name_of(one).startswith(f"{job}-"))
+        return [name_of(one) for one in mine if _is_running(one)]
 
     async def do(self, kind: Kind, job: str, deed: Deed) -> None:
         name = f"{job}-{deed.pod}" if isinstance(deed, Restart | Evict) else ""
@@ -94,7 +95,11 @@ class Side:
                 await anyio.sleep(seconds)
 
     async def _annotate(self, pod: str, notes: Json) -> None:
+        """Tells a pod what to do once it runs: the one before it may still be going."""
         key = Key(POD, self.namespace, pod)
+        with anyio.move_on_after(PATIENCE):
+            while not _is_running(self.caches[POD].get(key)):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
         try:
             await self.client.patch(key, {"metadata": {"annotations": notes}})
         except NotFound:
@@ -164,6 +169,10 @@ class Stage:
             for index, (title, case) in enumerate(cases):
                 tasks.start_soon(one, index, title, case)
         return sorted(found, key=lambda each: (each.case, each.step, each.path))
+
+
+def _is_running(pod: Json | None) -> bool:
+    return pod is not None and not is_terminating(pod) and pod["status"].get("phase") == "Running"
 
 
 def _placed(obj: Json, namespace: str, name: str) -> Json:

@@ -354,3 +354,22 @@ async def test_who_has_not_begun_has_no_log(tmp_path: Path) -> None:
         BadRequest, match='container "main" in pod "demo" is waiting to start: ContainerCreating'
     ):
         await anext(PodLogReader(tmp_path).read(a_logged_pod(tmp_path, "waiting"), "main"))
+
+
+def test_a_pod_with_names_of_its_own_has_a_file_of_its_own(tmp_path: Path) -> None:
+    network = Network(Places(tmp_path), many=True)
+    plain, special, on_host = a_pod(), a_pod(), a_pod()
+    plain["metadata"] |= {"uid": "u1", "name": "plain"}
+    special["metadata"] |= {"uid": "u2", "name": "special"}
+    on_host["metadata"] |= {"uid": "u3", "name": "on-host"}
+    special["spec"]["hostAliases"] = [{"ip": "10.1.2.3", "hostnames": ["db", "db.local"]}]
+    on_host["spec"]["hostNetwork"] = True
+    network.seat(plain)
+    network.seat(special)
+    assert network.seat(on_host, host="127.0.0.1") == "127.0.0.1"
+    network.settle()
+    shared, own, host = ((network.folder(pod) / "hosts").read_text() for pod in (plain, special, on_host))
+    assert shared.startswith("# Kubernetes-managed hosts file.\n")
+    assert own == shared + "\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n"
+    assert host.startswith("# Kubernetes-managed hosts file (host network).\n")
+    assert "127.0.0.1 on-host" in shared

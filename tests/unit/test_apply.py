@@ -255,3 +255,39 @@ def test_sets_of_fields_behave_as_sets(one: Fields, other: Fields) -> None:
     assert set(paths(difference(one, other))) == ours - theirs
     assert set(paths(intersection(one, other))) == ours & theirs
     assert is_wellformed(union(one, other))
+
+
+# --- many hands
+
+KEYS = st.sampled_from(["a", "b", "c", "d"])
+APPLIES = st.lists(
+    st.tuples(
+        st.sampled_from(["me", "you", "she"]), st.dictionaries(KEYS, st.sampled_from(["1", "2"]), min_size=1)
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(APPLIES)
+def test_what_is_there_is_what_those_who_apply_want_together(
+    applies: list[tuple[str, dict[str, str]]],
+) -> None:
+    live: Json | None = None
+    there: dict[str, str] = {}
+    owned: dict[str, set[str]] = {}
+    for who, data in applies:
+        live = apply(who, live, config_map(**data), force=True)
+        for key in owned.get(who, set()) - set(data):
+            if not any(key in keys for other, keys in owned.items() if other != who):
+                there.pop(key, None)
+        for key, value in data.items():
+            if there.get(key) != value:
+                for keys in owned.values():
+                    keys.discard(key)
+        owned[who] = set(data)
+        there |= data
+        assert live["data"] == there
+        assert owners(live) == {
+            f"{each} Apply": [f".data.{key}" for key in sorted(keys)] for each, keys in owned.items() if keys
+        }

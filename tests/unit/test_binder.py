@@ -215,8 +215,9 @@ async def test_64_ranks_start_together_each_with_a_gpu_of_its_own(world: World) 
     await world.node(nvidia_gpu="64")
     await world.submit("wide", 63, gpus=1)
     await world.until_running("wide", 64)
-    devices = [annotations_of(pod)[DEVICES] for pod in await world.pods("wide")]
-    assert sorted(devices, key=int) == [str(number) for number in range(64)]
+    devices = {name_of(pod): annotations_of(pod)[DEVICES] for pod in await world.pods("wide")}
+    assert sorted(devices.values(), key=int) == [str(number) for number in range(64)]
+    assert [devices[f"wide-worker-{index}"] for index in range(63)] == [str(number) for number in range(63)]
 
 
 async def test_with_room_for_63_of_64_ranks_none_starts_and_the_job_says_who_holds_the_missing_one(

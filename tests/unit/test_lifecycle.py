@@ -364,6 +364,12 @@ def test_f4_under_never_the_job_fails_and_says_that_the_pod_was_deleted(kind: st
     )
 
 
+def test_f4_a_member_that_the_job_can_spare_is_not_run_twice_under_never_either() -> None:
+    job = a_job("TFJob", {"PS": 1, "Worker": 3}, policy="Never", enableDynamicWorker=True)
+    stage = play(Stage(job), "run worker-2:vanish")
+    assert (stage.conditions, len(stage.made)) == ("Created Running", 4)
+
+
 def test_f4_a_pod_deleted_before_it_was_started_is_made_again_even_under_never() -> None:
     stage = play(a_stage("PyTorchJob", "Never"), "worker-1:delete run")
     assert stage.conditions == "Created Running"

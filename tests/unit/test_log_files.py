@@ -58,6 +58,14 @@ async def test_a_log_in_many_files_reads_as_one(tmp_path: Path) -> None:
     assert await text_of(reader.read(a_pod(), "main", tail_lines=0)) == []
 
 
+async def test_who_does_not_follow_sees_what_there_was_when_he_asked(tmp_path: Path) -> None:
+    write(tmp_path, a_pod(), range(3))
+    pieces = PodLogReader(tmp_path).read(a_pod(), "main", tail_lines=1)
+    assert await anext(pieces) == b"line 2\n"
+    write(tmp_path, a_pod(), range(3, 5))
+    assert await text_of(pieces) == []
+
+
 async def test_who_follows_a_log_does_not_notice_that_files_change(tmp_path: Path) -> None:
     pod = a_pod()
     log = ContainerLog(str(Places(tmp_path).log(pod, "main", 0)), 100)

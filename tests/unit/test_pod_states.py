@@ -67,7 +67,41 @@ class Case:
 STOP = {"fullrank.dev/stop": "the job has finished"}
 OVER = Decision(is_over=True)
 
+PROXY = {"name": "proxy", "image": "i", "restartPolicy": "Always"}
+WITH_SIDECAR = a_pod(initContainers=[PROXY, {"name": "set", "image": "i"}])
+
 CASES = {
+    "a sidecar starts first": Case(WITH_SIDECAR, a_record(), Decision(start=(Start("proxy", 0),)), "Pending"),
+    "what comes after a sidecar does not wait for its end": Case(
+        WITH_SIDECAR,
+        a_record(proxy=runs("proxy", RUNNING)),
+        Decision(start=(Start("set", 0),)),
+        "Pending",
+    ),
+    "a sidecar that fails is started again beside the others": Case(
+        WITH_SIDECAR,
+        a_record(proxy=runs("proxy", 1), set=runs("set", 0), main=runs("main", RUNNING)),
+        Decision(start=(Start("proxy", 1),)),
+        "Running",
+    ),
+    "a sidecar is stopped when all others have ended": Case(
+        WITH_SIDECAR,
+        a_record(proxy=runs("proxy", RUNNING), set=runs("set", 0), main=runs("main", 0)),
+        Decision(stop=("proxy",)),
+        "Running",
+    ),
+    "a sidecar's end does not matter to its pod": Case(
+        WITH_SIDECAR,
+        a_record(proxy=runs("proxy", 143), set=runs("set", 0), main=runs("main", 0)),
+        OVER,
+        "Succeeded",
+    ),
+    "a deleted pod stops its sidecar last": Case(
+        deleted(WITH_SIDECAR),
+        a_record(proxy=runs("proxy", RUNNING), set=runs("set", 0), main=runs("main", RUNNING)),
+        Decision(stop=("main",)),
+        "Running",
+    ),
     "a new pod's containers start together": Case(
         a_pod(names=("a", "b")),
         a_record(),

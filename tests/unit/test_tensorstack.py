@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullrank.api.meta import Json, owner_reference
+from fullrank.api.patches import merge_patch
 from fullrank.api.schema import complaints as schema_complaints
 from fullrank.api.schema import pruned
 from fullrank.dialects.registry import JOB_KINDS
@@ -330,6 +331,13 @@ def test_a_paused_job_gives_everything_back_and_resumes_with_another_command() -
     stage.run()
     stage.settle()
     assert stage.status["phase"] == "Running"
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_patch_that_pauses_a_job_is_read_as_such(on: bool) -> None:
+    job = a_job("GenericJob", {"a": 1}, runMode={"pause": {"enable": not on, "resumeSpecs": []}})
+    paused = merge_patch(job, TENSORSTACK.suspension(on))
+    assert kind_of(job).read(paused).run_policy.suspend == on
 
 
 # -- how jobs end --------------------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ class NodeAgent:
             access=access,
         )
         self._supervisors: dict[str, PodSupervisor] = {}
+        self._readers: dict[tuple[str, Source], set[str]] = {}  # whose pods show an object as files
         self._services_known = anyio.Event()
         self._names_changed = anyio.Event()
         self._ends: dict[tuple[str, str], anyio.Event] = {}
@@ -113,10 +114,8 @@ class NodeAgent:
         """Pods that show an object as files are told when it changes."""
 
         def see(obj: Json) -> None:
-            for supervisor in self._supervisors.values():
-                pod = supervisor.pod
-                if namespace_of(pod) == namespace_of(obj) and Source(kind, name_of(obj)) in references(pod):
-                    supervisor.renew_volumes()
+            for uid in self._readers.get((namespace_of(obj), Source(kind, name_of(obj))), ()):
+                self._supervisors[uid].renew_volumes()
 
         await follow(self._node.client, kind, see=see, lose=see)
 
@@ -178,6 +177,8 @@ class NodeAgent:
 
     def _supervise(self, tasks: TaskGroup, pod: Json) -> None:
         self._supervisors[uid_of(pod)] = PodSupervisor(pod, self._node)
+        for source in references(pod):
+            self._readers.setdefault((namespace_of(pod), source), set()).add(uid_of(pod))
         key = (namespace_of(pod), name_of(pod))
         before, self._ends[key] = self._ends.get(key), anyio.Event()
         tasks.start_soon(self._run, pod, before, self._ends[key])
@@ -198,6 +199,11 @@ class NodeAgent:
             else:
                 break
         del self._supervisors[uid]
+        for source in {*references(pod)}:
+            readers = self._readers[namespace_of(pod), source]
+            readers.discard(uid)
+            if not readers:
+                del self._readers[namespace_of(pod), source]
         end.set()
         if self._ends[key] is end:
             del self._ends[key]

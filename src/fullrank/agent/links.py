@@ -21,18 +21,22 @@ class Port(NamedTuple):
 def links(
     services: Iterable[Json], pods: Iterable[Json], address: Callable[[Json], str]
 ) -> Iterator[tuple[str, str]]:
-    """The variables of all services of a namespace that have an address in a cluster and a pod here."""
+    """The variables of those services of a namespace (all of them with links) that have a pod here."""
     pods = list(pods)
     for service in services:
-        spec: Json = service["spec"]
-        selector = spec.get("selector") or {}
-        if not selector or spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName":
-            continue
+        selector = service["spec"]["selector"]
         behind = [pod for pod in pods if selector.items() <= labels_of(pod).items()]
-        if behind and spec.get("ports"):
+        if behind:
             first = min(behind, key=address)
-            ports = [_port(port, first) for port in spec["ports"]]
+            ports = [_port(port, first) for port in service["spec"]["ports"]]
             yield from service_variables(name_of(service), address(first), ports).items()
+
+
+def has_links(service: Json) -> bool:
+    """Whether it has an address of its own in a cluster, and so variables."""
+    spec: Json = service["spec"]
+    is_addressed = spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName"
+    return bool(is_addressed and spec.get("selector") and spec.get("ports"))
 
 
 def service_variables(name: str, host: str, ports: list[Port]) -> dict[str, str]:

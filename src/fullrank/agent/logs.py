@@ -105,12 +105,15 @@ async def _entries(
     with ending as alive:
         while True:
             with _opened_piece(path, number) as file:
+                # Who does not follow sees what there is now, and not what is written while he reads.
+                left = None if follow else os.fstat(file.fileno()).st_size - offset
                 file.seek(offset)
                 begun = b""
                 while True:
                     # Asked before reading: what is written until then is read below.
                     over, is_past = alive is None or alive.at_end(), _aside(path, number).exists()
-                    while text := file.read(CHUNK):
+                    while text := file.read(CHUNK if left is None else min(CHUNK, left)):
+                        left = None if left is None else left - len(text)
                         *entries, begun = (begun + text).split(b"\n")
                         yield entries
                     if is_past:

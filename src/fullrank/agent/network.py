@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from fullrank.agent.launching import hostname_of
-from fullrank.agent.links import links
+from fullrank.agent.links import has_links, links
 from fullrank.agent.places import Places
 from fullrank.api.meta import Json, labels_of, name_of, namespace_of, uid_of
 
@@ -34,6 +34,7 @@ class Network:
         self._many = many
         self._pods: dict[str, Json] = {}
         self._services: dict[str, Json] = {}
+        self._linked: dict[str, Json] = {}  # the few of them that become variables
         self._addresses: dict[str, str] = {}
         self._held: set[str] = set()
         self._next = FIRST
@@ -58,9 +59,12 @@ class Network:
 
     def learn_service(self, service: Json) -> None:
         self._services[uid_of(service)] = service
+        if has_links(service):
+            self._linked[uid_of(service)] = service
         self._stale.add(namespace_of(service))
 
     def forget_service(self, service: Json) -> None:
+        self._linked.pop(uid_of(service), None)
         if self._services.pop(uid_of(service), None) is not None:
             self._stale.add(namespace_of(service))
 
@@ -72,8 +76,10 @@ class Network:
 
     def links(self, namespace: str) -> dict[str, str]:
         """The namespace's services as variables."""
+        services = [service for service in self._linked.values() if namespace_of(service) == namespace]
+        if not services:
+            return {}
         pods = [pod for pod in self._pods.values() if namespace_of(pod) == namespace]
-        services = [service for service in self._services.values() if namespace_of(service) == namespace]
         return dict(links(services, pods, lambda pod: self._addresses[uid_of(pod)]))
 
     def folder(self, pod: Json) -> Path:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
+import psutil
 from anyio.abc import Process
 
 from fullrank.agent.alive import Alive
@@ -136,7 +137,8 @@ class ProcessRuntime:
         remove(groups)
 
     def usage(self, attempt: Attempt) -> Usage | None:
-        return usage(_groups(self._places.attempt(attempt)))
+        folder = self._places.attempt(attempt)
+        return usage(_groups(folder)) or _usage_of_tree(_read_record(folder / "started.json") or {})
 
     async def shortcomings(self) -> str:
         if self._nursery.isolation != "none":
@@ -284,6 +286,18 @@ def _prepare(folder: Path, launch: Launch, groups: tuple[Path, ...]) -> None:
         "out_of_memory": [str(record) for record in out_of_memory_records(groups)],
         "names": str(launch.names) if launch.names else None,
     })  # fmt: skip
+
+
+def _usage_of_tree(started: Json) -> Usage | None:
+    """What a container's processes use, where no control group counts for us."""
+    try:
+        first = psutil.Process(started["container"])
+        tree = [first, *first.children(recursive=True)]
+        times = [process.cpu_times() for process in tree]
+        memory = sum(process.memory_info().rss for process in tree)
+    except (KeyError, psutil.Error):
+        return None
+    return Usage(sum(time.user + time.system for time in times), memory)
 
 
 def _groups(folder: Path) -> list[Path]:

@@ -22,6 +22,9 @@ from fullrank.controlplane.definitions import Definitions
 from fullrank.controlplane.discovery import READ_ONLY, Discovery, Resource
 from fullrank.controlplane.exec_route import PodExec, execute
 from fullrank.controlplane.logs_route import PodLogs, logs
+from fullrank.controlplane.metrics_route import GROUP as METRICS_GROUP
+from fullrank.controlplane.metrics_route import METRICS, Meter, asked_for, metrics
+from fullrank.controlplane.metrics_route import VERSION as METRICS_VERSION
 from fullrank.controlplane.openapi import OpenApi
 from fullrank.controlplane.proxy_route import Target, proxied
 from fullrank.controlplane.questions import (
@@ -67,17 +70,19 @@ class Api:
         clock: Clock,
         *,
         containers: PodExec | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._registry = registry
         self._admission = admission
         self._access = access
         self._logs = logs
         self._containers = containers
+        self._meter = meter
         self._clock = clock
         self._writes = Writes(registry, admission, clock)
         kinds = tuple(registry.scheme)
         resources = [*map(Resource, kinds), *(Resource(kind, ("create",)) for kind in REVIEWS)]
-        resources.append(Resource(DEFINITION, READ_ONLY))
+        resources += [Resource(kind, READ_ONLY) for kind in (DEFINITION, *(METRICS if meter else ()))]
         self._definitions = Definitions(kinds, admission.schema_of, stamp(clock.now()))
         self._about = About(Discovery(resources), OpenApi(kinds, admission.schema_of))
         self.streams = Streams()
@@ -126,6 +131,11 @@ class Api:
         if not identity.may_do_everything:
             watching = Query(request.query).flag("watch")
             raise Forbidden(refusal(identity, Wish.read(request.method, group, rest, watching=watching)))
+        if (group, version) == (METRICS_GROUP, METRICS_VERSION) and self._meter and request.method == "GET":
+            asked, now = asked_for(rest), self._clock.now()
+            return answers.encoded(
+                await metrics(self._registry, self._meter, asked, Query(request.query), now)
+            )
         match rest:
             case ["namespaces", namespace, "pods", name, "proxy", *path] if not group:
                 target = Target.read(name)

@@ -213,6 +213,11 @@ def pod_restart_policy(_job: TrainingJob, _role: Role) -> str:
     return "Never"
 
 
+def suspension(on: bool) -> Json:
+    """The patch that pauses a job, or lets it go on; the other spelling goes, or it would have the last word."""
+    return {"spec": {"runMode": {"pause": {"enabled": on, "enable": None}}}}
+
+
 def retryable(code: int) -> bool:
     return code in RETRYABLE
 
@@ -261,4 +266,5 @@ TENSORSTACK = Dialect(
     sentences=sentences,
     state=state,
     retryable=retryable,
+    suspension=suspension,
 )

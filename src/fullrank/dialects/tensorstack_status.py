@@ -96,48 +96,50 @@ def _all_up(phases: Counter[str]) -> bool:
 
 
 def _tasks(gang: Gang, before: Json, report: Report, *, idle: bool) -> list[Json]:
-    old: dict[str, Json] = {}
-    if any(member not in report.seats for member in gang.members):
-        old = {
-            one.get("name"): one for task in before.get("tasks") or () for one in task.get("replicas") or ()
-        }
+    absent = [member for member in gang.members if member not in report.seats]
+    gone = _absent(gang, absent, before, report, idle=idle) if absent else {}
     tasks = []
     for role in gang.job.roles:
-        members = (Member(role.name, index) for index in range(role.replicas))
-        replicas = (_replica(gang, member, old, report, idle=idle) for member in members)
-        tasks.append(
-            {
-                "type": role.name,
-                "restartCount": report.role_restarts.get(role.name, 0),
-                "replicas": [one for one in replicas if one],
-            }
-        )
+        replicas = []
+        for index in range(role.replicas):
+            member = Member(role.name, index)
+            if (seat := report.seats.get(member)) is not None:
+                replicas.append(_seated(seat))
+            elif member in gone:
+                replicas.append(gone[member])
+        restarts = report.role_restarts.get(role.name, 0)
+        tasks.append({"type": role.name, "restartCount": restarts, "replicas": replicas})
     return tasks
 
 
-def _replica(gang: Gang, member: Member, old: Mapping[str, Json], report: Report, *, idle: bool) -> Json:
-    """A member as its pod is; without one, as it was last seen, or as one that is yet to be made."""
-    seat = report.seats.get(member)
-    if seat is not None:
-        return {
-            "name": seat.name,
-            "uid": seat.uid,
-            "phase": seat.phase if seat.phase in PHASES else "Unknown",
-            "containers": _containers(seat),
-        }
-    role, index = member
-    name = gang.name(member)
-    known = old.get(name) or {}
-    if index in report.completed.get(role, ()) or (known.get("phase") == "Succeeded" and idle):
-        return known or {"name": name, "phase": "Succeeded"}
-    if idle or index in report.started.get(role, ()):
-        return known | {"phase": "Deleted"} if known.get("uid") else {}
-    return {"name": name, "phase": "Creating"}
-
-
-def _containers(seat: Seat) -> list[Json]:
+def _seated(seat: Seat) -> Json:
     states: list[Json] = seat.status.get("containerStatuses") or []
-    return [_container(one) for one in states]
+    return {
+        "name": seat.name,
+        "uid": seat.uid,
+        "phase": seat.phase if seat.phase in PHASES else "Unknown",
+        "containers": [_container(one) for one in states],
+    }
+
+
+def _absent(
+    gang: Gang, members: list[Member], before: Json, report: Report, *, idle: bool
+) -> dict[Member, Json]:
+    """Members without a pod: as they were last seen, or as ones that are yet to be made."""
+    replicas = [one for task in before.get("tasks") or () for one in task.get("replicas") or ()]
+    old: dict[str, Json] = {one.get("name", ""): one for one in replicas}
+    found = {}
+    for member in members:
+        role, index = member
+        name = gang.name(member)
+        known = old.get(name) or {}
+        if index in report.completed.get(role, ()) or (known.get("phase") == "Succeeded" and idle):
+            found[member] = known or {"name": name, "phase": "Succeeded"}
+        elif not idle and index not in report.started.get(role, ()):
+            found[member] = {"name": name, "phase": "Creating"}
+        elif known.get("uid"):
+            found[member] = known | {"phase": "Deleted"}
+    return found
 
 
 def _container(container: Json) -> Json:

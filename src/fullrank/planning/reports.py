@@ -29,7 +29,7 @@ def unchanged(scene: Scene, *marks: Mark) -> Report:
     )
 
 
-def observed(scene: Scene, *marks: Mark) -> Report:
+def observed(scene: Scene, *marks: Mark, in_the_way: Obstacle | None = None) -> Report:
     """As it is now."""
     status, seats = scene.job.status, scene.seats
     present = {seat.uid for seat in seats.values()} if status.replaced else frozenset()
@@ -42,6 +42,7 @@ def observed(scene: Scene, *marks: Mark) -> Report:
         completed=_by_role(scene.completed),
         started=_started(scene),
         replaced=status.replaced & present,
+        obstacle=in_the_way,
         seats=seats,
     )
 

@@ -196,7 +196,7 @@ def running(scene: Scene) -> Plan:
     marks = resumed(scene)
     if _leads(scene):
         marks = (*marks, Mark("Running", reason(scene, "Running"), scene.sentences.running))
-    report = replace(observed(scene, *marks), obstacle=obstacle(scene))
+    report = observed(scene, *marks, in_the_way=obstacle(scene))
     return Plan(report, _due(scene), (*beginning(scene), *resumption(scene), *exits(scene)), time_left(scene))
 
 

@@ -17,7 +17,7 @@ from fullrank.scheduling.amounts import GPU, SHARED, Amounts, Ask, asked_togethe
 from fullrank.scheduling.gang import Admit, Decision, Gang, Preempt, Resume, Wait
 from fullrank.scheduling.line import Entry, Line, Outcome, Queue, QueuePolicy
 from fullrank.scheduling.preempt import fewest
-from fullrank.scheduling.rooms import Rooms, Seat, Seats, shapes_of
+from fullrank.scheduling.rooms import Rooms, Seat, Seats, hungriest_first, shapes_of
 
 ROUNDS = 3  # looks at the line in one decision: whoever is put aside may open a chance for those before
 
@@ -490,7 +490,7 @@ class Floor:
 
 def _need_of(gang: Gang, seats: Mapping[str, object]) -> dict[str, Ask]:
     if gang.standing == "active" or (gang.standing == "parked" and not gang.seated):
-        return {pod: ask for pod, ask in gang.asks.items() if pod not in seats}
+        return hungriest_first({pod: ask for pod, ask in gang.asks.items() if pod not in seats})
     return {}
 
 

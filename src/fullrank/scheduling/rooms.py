@@ -23,7 +23,7 @@ class Seat(NamedTuple):
     cards: tuple[str, ...] = ()
 
 
-Need = Mapping[str, Ask]  # by pod name
+Need = Mapping[str, Ask]  # by pod name, in the order in which they are seated
 Seats = dict[str, Seat]
 Shapes = frozenset[tuple[Ask, int]]  # how many of each
 
@@ -194,7 +194,7 @@ class Rooms:
         return shapes in self._hopeless
 
     def place(self, need: Need, shapes: Shapes, total: Amounts) -> Seats | None:
-        """Seats for all, booked; or none at all. The hungriest first, each in the first room where it fits."""
+        """Seats for all, booked; or none at all. Each sits in the first room where it fits."""
         if shapes in self._hopeless:
             return None
         free = self.free
@@ -227,8 +227,7 @@ class Rooms:
         """As many as find a seat, and the others; a gang that must be whole is given up with the first of those."""
         seats: Seats = {}
         unseated = []
-        for pod in hungriest_first(need):
-            ask = need[pod]
+        for pod, ask in need.items():
             number = self._first_fit(ask)
             if number is None:
                 unseated.append(pod)
@@ -274,7 +273,7 @@ class Rooms:
         """What is free now may lead into a dead end: once more as if every room were empty."""
         planned: dict[str, dict[str, int]] = {}
         plan: dict[str, str] = {}
-        for pod in hungriest_first(need):
+        for pod in need:
             room = next(
                 (one for one in self._rooms if one.would_fit(need[pod], planned.get(one.name, {}))), None
             )
@@ -311,8 +310,10 @@ def shapes_of(need: Need) -> Shapes:
     return frozenset(Counter(need.values()).items())
 
 
-def hungriest_first(need: Need) -> list[str]:
-    return sorted(need, key=lambda pod: need[pod].weight, reverse=True)
+def hungriest_first(asks: Mapping[str, Ask]) -> dict[str, Ask]:
+    """The order in which they find seats most easily; among equals by rank, so that cards are in its order."""
+    by_rank = sorted(asks.items(), key=lambda item: (len(item[0]), item[0]))
+    return dict(sorted(by_rank, key=lambda item: item[1].weight, reverse=True))
 
 
 def _add(sums: dict[str, int], amounts: Amounts) -> None:

@@ -30,10 +30,12 @@ def lack(total: Amounts, need: Iterable[Ask], rooms: Rooms, held: Mapping[str, M
 def _in_one_piece(need: Iterable[Ask], rooms: Rooms) -> str:
     """In all there is enough, but not where one pod needs it."""
     open_rooms = list(rooms)
-    for ask in sorted(need, key=lambda one: one.weight, reverse=True):
+    for ask in sorted(set(need), key=lambda one: one.weight, reverse=True):
         for name, amount in ask.of_a_room:
-            most, where = max(((room.free.get(name, 0), room.name) for room in open_rooms), default=(0, ""))
-            if most < amount:
+            if not any(room.free.get(name, 0) >= amount for room in open_rooms):
+                most, where = max(
+                    ((room.free.get(name, 0), room.name) for room in open_rooms), default=(0, "")
+                )
                 return (
                     f"a pod needs {shown(name, amount)} {name} on one node, "
                     f"the most free on one is {shown(name, max(most, 0))} ({where})"
@@ -58,7 +60,7 @@ def never(total: Amounts, need: Iterable[Ask], rooms: Rooms) -> str:
         if _adds_up(name) and amount > capacity:
             text = f"needs {shown(name, amount)} {name}, {has} {shown(name, capacity)}"
             return f"{text}: it can never run here; {_remedy(name, amount, capacity)}"
-    for ask in need:
+    for ask in set(need):
         for name, amount in ask.of_a_room:
             most = max((room.capacity.get(name, 0) for room in machines), default=0)
             if amount > most:

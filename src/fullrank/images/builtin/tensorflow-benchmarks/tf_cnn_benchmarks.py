@@ -28,7 +28,7 @@ def options():
     parser = argparse.ArgumentParser(description="TensorFlow convolutional networks, distributed")
     parser.add_argument("--model", choices=["trivial", *NETWORKS], default="trivial", help="the network (default: trivial)")
     parser.add_argument("--batch_size", type=int, default=64, help="images a step, on each rank (default: 64)")
-    parser.add_argument("--num_batches", type=int, default=100 if has_gpu else 10, help="steps to measure (default: 100, on a CPU 10)")
+    parser.add_argument("--num_batches", type=int, default=100 if has_gpu else 5, help="steps to measure (default: 100, on a CPU 5)")
     parser.add_argument("--num_warmup_batches", type=int, default=10 if has_gpu else 1, help="steps before that (default: 10, on a CPU 1)")
     parser.add_argument("--display_every", type=int, default=10 if has_gpu else 1, help="steps between two lines (default: 10, on a CPU 1)")
     parser.add_argument("--image_size", type=int, default=224 if has_gpu else 32, help="edge of an image (default: 224, on a CPU 32)")
