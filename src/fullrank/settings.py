@@ -94,7 +94,9 @@ def _images(value: Any) -> str:
 
 def _gpus(value: Any) -> str:
     kind, _, count = str(value).partition(":")
-    if str(value) not in ("auto", "none") and not (kind == "fake" and count.isdecimal() and int(count) <= 1024):
+    if str(value) not in ("auto", "none") and not (
+        kind == "fake" and count.isdecimal() and int(count) <= 1024
+    ):
         raise ValueError('must be "auto", "none" or "fake:N" with N up to 1024')
     return str(value)
 

@@ -59,8 +59,15 @@ def _summary(cases: int, found: list[Difference], seconds: float) -> int:
     print("\nmeant to differ:")  # noqa: T201
     for name, one in TABLE.items():
         print(f"  {counts[name]:4}  {name}: {one.reason}")  # noqa: T201
+    idle = (
+        [name for name, one in TABLE.items() if not (counts[name] or one.by_chance)]
+        if cases == len(CASES)
+        else []
+    )
+    for name in idle:
+        print(f"nothing differs any more in: {name}")  # noqa: T201
     print(f"\n{cases} cases in {seconds:.0f} s, {len(wrong)} differences that are not meant")  # noqa: T201
-    return 1 if wrong else 0
+    return 1 if wrong or idle else 0
 
 
 if __name__ == "__main__":

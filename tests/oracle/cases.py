@@ -202,7 +202,7 @@ def _policies() -> dict[str, Case]:
         )
         cases[f"{kind}: backoffLimit -1"] = Case(usual(kind, backoffLimit=-1), {})
         late: dict[str, Deed] = {
-            "the time is over": Wait(4),
+            "the time is over": Wait(13),
             "an edit": Edit({"metadata": {"labels": {"x": "y"}}}),
         }
         cases[f"{kind}: activeDeadlineSeconds"] = Case(usual(kind, activeDeadlineSeconds=12), late)

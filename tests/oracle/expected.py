@@ -11,6 +11,7 @@ from tests.oracle.compare import ABSENT, Difference
 class Expected:
     reason: str
     is_meant: Callable[[Difference], bool]
+    by_chance: bool = False  # it need not show in every run
 
 
 def _only_theirs(it: Difference, *beginnings: str) -> bool:
@@ -103,6 +104,7 @@ TABLE: dict[str, Expected] = {
     "every role has its selector": Expected(
         "v1 forgets some at random once a job has ended",
         lambda it: _only_ours(it, "status.replicaStatuses") and it.path.endswith(".selector"),
+        by_chance=True,
     ),
     "counts after a failure": Expected(
         "v1 stops counting: its status shows members active whose pods are gone, and not the one that failed",
@@ -132,6 +134,7 @@ TABLE: dict[str, Expected] = {
     "files of a job that has ended stay": Expected(
         "v1 may write the list of hosts once more as the job fails",
         lambda it: it.path.endswith(".discover_hosts.sh") and "exits 1" in it.step,
+        by_chance=True,
     ),
     "a deleted job is told as one": Expected(
         "PyTorch, Paddle and MXNet jobs of v1 tell it as a pod's deletion", _job_deletion
@@ -144,6 +147,7 @@ TABLE: dict[str, Expected] = {
     "nothing is made twice": Expected(
         "v1 may work on an old copy of the job and then tell that things exist already",
         lambda it: _only_theirs(it, "events.Warning FailedCreate") and it.path.endswith("already exists"),
+        by_chance=True,
     ),
     "a restart is told once": Expected(
         "v1 tells it in two wordings, and of a fatal exit code too",

@@ -16,6 +16,7 @@ from fullrank.agent.runtime import Attempt, Limits, Usage
 PERIOD = 100_000  # microseconds over which CPU time is counted
 LEAST_QUOTA = 1_000  # microseconds: what the kernel takes
 PREFIX = "fullrank-"
+TRIES = 3
 WANTED = ("memory", "cpu", "cpuacct")
 
 
@@ -56,20 +57,16 @@ class ControlGroups:
         # Everything in version 1's `cpu` shares the weight of one group: only who asks for a limit goes there.
         wanted = self._hierarchies.keys() - ({"cpu"} if limits.cpu is None else set())
         folders = {controller: self._folder(controller, attempt) for controller in wanted}
-        try:
-            for controller, folder in folders.items():
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                if not controller:
-                    _enable(folder.parent.parent)
-                    _enable(folder.parent)
-                folder.mkdir(exist_ok=True)
-            for controller, name, value in _settings(limits):
-                if (where := folders.get(controller)) is not None and (where / name).exists():
-                    (where / name).write_text(value)
-        except OSError:
-            remove(folders.values())
-            return ()
-        return tuple(dict.fromkeys(folders.values()))
+        for _ in range(TRIES):
+            try:
+                _make(folders, limits)
+            except FileNotFoundError:
+                continue  # an attempt that ended this moment has taken away the groups above its own
+            except OSError:
+                break
+            return tuple(dict.fromkeys(folders.values()))
+        remove(folders.values())
+        return ()
 
     def sweep(self) -> None:
         """Takes away all groups that are empty."""
@@ -78,6 +75,18 @@ class ControlGroups:
 
     def _folder(self, controller: str, attempt: Attempt) -> Path:
         return self._hierarchies[controller] / attempt.pod_uid / f"{attempt.container}-{attempt.number}"
+
+
+def _make(folders: Mapping[str, Path], limits: Limits) -> None:
+    for controller, folder in folders.items():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not controller:
+            _enable(folder.parent.parent)
+            _enable(folder.parent)
+        folder.mkdir(exist_ok=True)
+    for controller, name, value in _settings(limits):
+        if (where := folders.get(controller)) is not None and (where / name).exists():
+            (where / name).write_text(value)
 
 
 def usage(groups: Iterable[Path]) -> Usage | None:
@@ -185,7 +194,9 @@ def _weigh(file: Path, usual: int) -> None:
 
 
 def _enable(folder: Path) -> None:
-    (folder / "cgroup.subtree_control").write_text("+memory +cpu")
+    (folder / "cgroup.subtree_control").write_text("+memory")
+    with suppress(OSError):  # not everybody who may limit memory may limit CPU time
+        (folder / "cgroup.subtree_control").write_text("+cpu")
 
 
 def _remove_tree(folder: Path) -> None:

@@ -94,6 +94,7 @@ def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
         {"code": code, "startedAt": began, "finishedAt": finished, "reason": reason, "message": ""},
     )
     log.close()  # there is room on the disk now, if there was none before: also to say what was lost
+    _remove_control_groups(launch["control_groups"])
 
 
 def _ran_out_of_memory(records: list[str]) -> bool:
@@ -109,6 +110,14 @@ def enter_control_groups(folders: list[str]) -> None:
     for folder in folders:
         with suppress(OSError), open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
             file.write("0")
+
+
+def _remove_control_groups(folders: list[str]) -> None:
+    """Ours, and those above it that were made for it, unless others are in them."""
+    for folder in folders:
+        with suppress(OSError):
+            for one in (folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))):
+                os.rmdir(one)
 
 
 def _not_started(why: str) -> dict[str, Any]:
