@@ -30,9 +30,11 @@ fix: $(SET_UP)  ## Format the code and mend what can be mended
 e2e: $(SET_UP)  ## Only the end-to-end tests: real processes, real kubectl, real training
 	$(BIN)/pytest tests/e2e -m "slow or not slow"
 
-bench: $(SET_UP)  ## Measure: the home from outside, the planner
+bench: $(SET_UP)  ## Measure: the home from outside, planner, scheduler, and (KUBEBUILDER_ASSETS) the operator
 	$(BIN)/python -m tests.bench.home
 	$(BIN)/python -m tests.bench.planner
+	$(BIN)/python -m tests.bench.scheduler
+	[ -z "$$KUBEBUILDER_ASSETS" ] || $(BIN)/python -m tests.bench.operator
 
 conformance: $(SET_UP)  ## Kubernetes' own tests against a home (KUBEBUILDER_ASSETS: e2e.test, agnhost, kubectl)
 	$(BIN)/python -m tests.conformance

@@ -12,8 +12,14 @@ from fullrank.scheduling.gang import Admit, Gang, Preempt, Resume, Wait
 from fullrank.scheduling.line import QueuePolicy
 
 QUOTA = {GPU: 2000, "cpu": 5000}
-SHAPES = st.tuples(st.integers(0, 2), st.integers(0, 3))
-BOXES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 6)), min_size=1, max_size=3)
+SHAPES = st.tuples(st.integers(0, 2), st.integers(0, 2))
+GANGS = st.tuples(
+    st.lists(SHAPES, min_size=1, max_size=3),
+    st.sampled_from([0, 0, 0, 1, 2]),
+    st.sampled_from(["", "", "", "best-effort", "strict"]),
+    st.booleans(),
+)
+BOXES = st.lists(st.tuples(st.integers(1, 4), st.integers(2, 6)), min_size=1, max_size=3)
 
 
 class FloorMachine(RuleBasedStateMachine):
@@ -35,29 +41,30 @@ class FloorMachine(RuleBasedStateMachine):
         self.floor.open_queue("best-effort", QueuePolicy(QUOTA, preemption="LowerOrNewerEqualPriority"))
         self.floor.open_queue("strict", QueuePolicy(QUOTA, strict=True))
 
-    @rule(
-        shapes=st.lists(SHAPES, min_size=1, max_size=4),
-        priority=st.integers(0, 2),
-        queue=st.sampled_from(["", "", "best-effort", "strict"]),
-        preempts=st.booleans(),
-    )
-    def arrive(self, shapes: list[tuple[int, int]], priority: int, queue: str, preempts: bool) -> None:
-        self.number += 1
-        asks = {
-            f"p{index}": Ask.of({GPU: gpus * 1000, "cpu": cores * 1000, "pods": 1000})
-            for index, (gpus, cores) in enumerate(shapes)
-        }
-        name = f"g{self.number}"
-        self.gangs[name] = Gang(
-            name, f"default/{name}", f"{self.number:04}", queue, priority, preempts, suspendable=True, asks=asks,
-            members=frozenset(asks),
-        )  # fmt: skip
-        self.tell(name)
+    @rule(crowd=st.lists(GANGS, min_size=1, max_size=5))
+    def arrive(self, crowd: list[tuple[list[tuple[int, int]], int, str, bool]]) -> None:
+        for shapes, priority, queue, preempts in crowd:
+            self.number += 1
+            asks = {
+                f"p{index}": Ask.of({GPU: gpus * 1000, "cpu": cores * 1000, "pods": 1000})
+                for index, (gpus, cores) in enumerate(shapes)
+            }
+            name = f"g{self.number}"
+            self.gangs[name] = Gang(
+                name, f"default/{name}", f"{self.number:04}", queue, priority, preempts, suspendable=True,
+                asks=asks, members=frozenset(asks),
+            )  # fmt: skip
+            self.tell(name)
 
     @rule(pick=st.integers(0, 99))
     def finish(self, pick: int) -> None:
         if running := self.running():
             self.gone(running[pick % len(running)])
+
+    @rule()
+    def finish_all_who_were_before_the_head(self) -> None:
+        for name in self.before_head[1] & set(self.running()):
+            self.gone(name)
 
     @rule(pick=st.integers(0, 99))
     def withdraw(self, pick: int) -> None:
