@@ -59,18 +59,6 @@ def _counts_on(it: Difference) -> bool:
     )
 
 
-def _one_word_for_all(it: Difference) -> bool:
-    word = "PodTemplateRestartPolicy: Restart policy in pod template"
-    slip = _only_theirs(it, f"events.Warning Setted{word}") or _only_ours(it, f"events.Warning Set{word}")
-    return it.kind == "MPIJob" and slip
-
-
-def _job_deletion(it: Difference) -> bool:
-    return _only_theirs(it, "events.Normal SuccessfulDeletePod: Deleted job") or _only_ours(
-        it, "events.Normal SuccessfulDeleteJob: Deleted job"
-    )
-
-
 def _mpi_reason(it: Difference) -> bool:
     if it.kind != "MPIJob" or it.path != "status.conditions" or ABSENT in (it.theirs, it.ours):
         return False
@@ -119,14 +107,6 @@ TABLE: dict[str, Expected] = {
         "as all other kinds do; v1 does not",
         lambda it: it.kind == "MPIJob" and _only_ours(it, "events.Normal ExitedWithCode"),
     ),
-    "one word for all kinds": Expected(
-        "MPIJobs of v1 warn of a template's restart policy in a reason with a slip, and of the launcher's only",
-        _one_word_for_all,
-    ),
-    "finalizers of templates are kept": Expected(
-        "for MPIJobs too; v1 drops theirs alone",
-        lambda it: it.kind == "MPIJob" and it.path.endswith("metadata.finalizers"),
-    ),
     "a launcher without workers may enter nobody": Expected(
         "a rule without names lets v1's into every pod of the namespace",
         lambda it: it.path.startswith("objects.Role ") and len(it.theirs) > len(it.ours),
@@ -135,9 +115,6 @@ TABLE: dict[str, Expected] = {
         "v1 may write the list of hosts once more as the job fails",
         lambda it: it.path.endswith(".discover_hosts.sh") and "exits 1" in it.step,
         by_chance=True,
-    ),
-    "a deleted job is told as one": Expected(
-        "PyTorch, Paddle and MXNet jobs of v1 tell it as a pod's deletion", _job_deletion
     ),
     "MPIJobFailed": Expected("v1 doubles the prefix of the reason: MPIJobMPIJobFailed", _mpi_reason),
     "no event is lost": Expected(

@@ -106,7 +106,8 @@ class Follower:
 
     def _event_seen(self, event: Json | None) -> None:
         about: Json = (event or {}).get("involvedObject") or {}
-        if event and event.get("type") == "Warning" and about.get("uid") == self._uid:
+        told_already = event is not None and event.get("reason") == "Unschedulable"  # by the scheduler itself
+        if event and event.get("type") == "Warning" and about.get("uid") == self._uid and not told_already:
             self._tell_once(f"event {name_of(event)}", "", str(event.get("message", "")))
 
     def _member(self, pod: Json) -> str:

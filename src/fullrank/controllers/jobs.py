@@ -46,6 +46,7 @@ from fullrank.planning.plan import (
 )
 from fullrank.planning.rules import plan
 from fullrank.planning.scene import Scene, scene_of
+from fullrank.planning.troubles import troubles
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class JobController:
             cache.listen(self._job_changed)
         for cache in (lookout.pods, lookout.services, *lookout.companions.values()):
             cache.listen(self._dependent_changed)
+        lookout.pods.listen(self._tell_of_trouble)
 
     async def run(self) -> None:
         await self._lookout.synced()
@@ -88,6 +90,20 @@ class JobController:
         for one in (old, new):
             if one and (key := self._lookout.job_key(controller_of(one), namespace_of(one))):
                 self._queue.add(key)
+
+    def _tell_of_trouble(self, old: Json | None, new: Json | None) -> None:
+        """What goes wrong in a pod, in an event on its job, when it shows for the first time."""
+        if (
+            old is None
+            or new is None
+            or not (key := self._lookout.job_key(controller_of(new), namespace_of(new)))
+        ):
+            return
+        known = troubles(old)
+        for reason, message in troubles(new):
+            job = self._lookout.jobs[key.kind].get(key)
+            if job is not None and (reason, message) not in known:
+                self._news.tell(job, "Warning", reason, message)
 
     # -- look ------------------------------------------------------------------------------------------------------
 
@@ -186,8 +202,9 @@ class JobController:
         owner = owner_reference(job)
         match action:
             case CreatePod(member):
-                if overwrites_restart_policy(scene.gang, member):
-                    self._news.tell(job, "Warning", "SetPodTemplateRestartPolicy", POLICY_OVERWRITTEN)
+                word = scene.job_kind.framework.policy_warning(member)
+                if word and overwrites_restart_policy(scene.gang, member):
+                    self._news.tell(job, "Warning", word, POLICY_OVERWRITTEN)
                 pod = pod_for(scene.job_kind, scene.gang, member, owner)
                 news = scene.job_kind.framework.made(member, name_of(pod))
                 await self._create(job, POD, self._lookout.pods, pod, news)
@@ -196,15 +213,18 @@ class JobController:
                 news = "SuccessfulCreateService", f"Created service: {name_of(service)}"
                 await self._create(job, SERVICE, self._lookout.services, service, news)
             case DeletePod(name, uid):
-                await self._delete(scene, job, Key(POD, scene.job.namespace, name), uid)
+                news = "SuccessfulDeletePod", f"Deleted pod: {name}"
+                await self._delete(job, Key(POD, scene.job.namespace, name), uid, news)
             case DeleteService(name, uid):
-                await self._delete(scene, job, Key(SERVICE, scene.job.namespace, name), uid)
+                news = "SuccessfulDeleteService", f"Deleted service: {name}"
+                await self._delete(job, Key(SERVICE, scene.job.namespace, name), uid, news)
             case StopPod(name, _):
                 stop = {"metadata": {"annotations": {STOP: "the job has finished"}}}
                 patched = partial(self._client.patch, Key(POD, scene.job.namespace, name), stop)
                 await self._learnt_if_there(self._lookout.pods, patched)
             case DeleteJob():
-                await self._delete(scene, job, Key.of(scene.job_kind.kind, job), uid_of(job))
+                news = scene.job_kind.framework.deletion_told_as, f"Deleted job: {scene.job.name}"
+                await self._delete(job, Key.of(scene.job_kind.kind, job), uid_of(job), news)
 
     async def _create(self, job: Json, kind: Kind, cache: Cache, obj: Json, news: tuple[str, str]) -> None:
         word = kind.kind
@@ -224,14 +244,12 @@ class JobController:
         else:
             self._news.tell(job, "Normal", *news)
 
-    async def _delete(self, scene: Scene, job: Json, key: Key, uid: str) -> None:
+    async def _delete(self, job: Json, key: Key, uid: str, news: tuple[str, str]) -> None:
         try:
             await self._client.delete(key, uid=uid)
         except (NotFound, Conflict):
             return  # gone, or another of the same name: not the one we meant
-        word = "Job" if key.kind == scene.job_kind.kind else key.kind.kind
-        text = f"Deleted {word.lower()}: {key.name}"
-        self._news.tell(job, "Normal", f"SuccessfulDelete{word}", text)
+        self._news.tell(job, "Normal", *news)
 
     async def _learnt(self, kind: Kind, written: Awaitable[Json]) -> Json:
         obj = await written

@@ -196,6 +196,11 @@ def no_companions(_gang: "Gang", _running: Collection[Member]) -> tuple[Companio
     return ()
 
 
+def plain_policy_warning(_member: Member) -> str:
+    """The event that tells of a template's own restart policy, which does not count; empty for none."""
+    return "SetPodTemplateRestartPolicy"
+
+
 def no_complaints(_job: TrainingJob) -> list[Cause]:
     return []
 
@@ -230,6 +235,11 @@ class Framework:
         leader_alone  # who opens a port that a machine has once
     )
     scalable: bool = False  # has the `scale` subresource
+    keeps_finalizers: bool = True  # of pod templates
+    deletion_told_as: str = (
+        "SuccessfulDeletePod"  # the event when a job's time is over; tools know these words
+    )
+    policy_warning: Callable[[Member], str] = plain_policy_warning
     selector_in_status: bool = False
     others_count_with_leader: bool = False  # once it has ended, nobody else is counted
     columns: tuple[str, ...] = ("State", "Age")

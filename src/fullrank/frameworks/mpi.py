@@ -187,6 +187,11 @@ def complaints(job: TrainingJob) -> list[Cause]:
     return []
 
 
+def policy_warning(member: Member) -> str:
+    """Told of the launcher alone, in the word that has always been used."""
+    return "SettedPodTemplateRestartPolicy" if member.role == "Launcher" else ""
+
+
 MPI = Framework(
     kind="MPIJob",
     plural="mpijobs",
@@ -203,6 +208,9 @@ MPI = Framework(
     env_goes_to="first container",
     listeners=lambda _gang: (),
     columns=("Age", "State"),
+    keeps_finalizers=False,
+    deletion_told_as="SuccessfulDeleteJob",
+    policy_warning=policy_warning,
     others_count_with_leader=True,
     made=made,
     companions=companions,

@@ -129,6 +129,7 @@ TENSORFLOW = Framework(
     port=2222,
     roles=ROLES,
     wire=wire,
+    deletion_told_as="SuccessfulDeleteJob",
     leading=(CHIEFS, ("Worker",)),
     env_goes_to="main container",
     listeners=everyone,

@@ -56,6 +56,7 @@ XGBOOST = Framework(
     port=9999,
     roles=("Master", "Worker"),
     wire=wire,
+    deletion_told_as="SuccessfulDeleteJob",
     leading=(("Master",),),
     master_role=masters,
     complaints=complaints,

@@ -20,7 +20,8 @@ def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     spec = _wired(template["spec"], gang.framework, gang.framework.wire(gang, member))
     spec["restartPolicy"] = job_kind.dialect.pod_restart_policy(gang.job, role)
     written: Json = template.get("metadata") or {}
-    kept = {name: written[name] for name in ("annotations", "finalizers") if written.get(name)}
+    parts = ("annotations", "finalizers") if job_kind.framework.keeps_finalizers else ("annotations",)
+    kept = {name: written[name] for name in parts if written.get(name)}
     attempt = {ATTEMPT: str(gang.job.attempt)} if gang.job.restarts_as_one else {}
     labels = (written.get("labels") or {}) | job_kind.dialect.labels(gang, member) | attempt
     return {
