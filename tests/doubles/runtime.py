@@ -24,6 +24,7 @@ class PretendedRuntime:
         self.shortcoming = ""
         self.executed: list[tuple[Attempt, tuple[str, ...]]] = []
         self.outcomes: dict[tuple[str, ...], Execution] = {}
+        self.ills: set[int] = set()  # numbers of attempts in which whatever is executed fails
 
     def finish(self, pod_uid: str, container: str, code: int, *, reason: str = "", message: str = "") -> None:
         """Ends the running attempt of a container."""
@@ -71,7 +72,7 @@ class PretendedRuntime:
         for stream in streams:
             os.close(stream)
         self.executed.append((attempt, tuple(argv)))
-        return self.outcomes.get(tuple(argv), Execution(0))
+        return Execution(1) if attempt.number in self.ills else self.outcomes.get(tuple(argv), Execution(0))
 
     def usage(self, attempt: Attempt) -> Usage | None:
         return Usage(1.0, 1 << 20) if attempt in self.running() else None

@@ -81,11 +81,10 @@ async def test_a_container_is_ready_when_its_probe_says_so(world: World) -> None
 
 @pytest.mark.parametrize("kind", ["livenessProbe", "startupProbe"])
 async def test_a_container_that_is_not_well_is_started_again(kind: str, world: World) -> None:
-    world.runtime.outcomes["ask",] = Execution(1)
+    world.runtime.ills = {0}
     async with world.agent():
         await create(world, "one", {kind: QUICK}, restartPolicy="Always")
         await eventually(partial(world.has_events, "one", "Unhealthy", "Killing"))
-        world.runtime.outcomes.clear()
         again = await world.until("one", lambda pod: running(pod) and _restarts(pod) == 1)
         assert again["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 143
 

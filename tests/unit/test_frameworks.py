@@ -12,17 +12,20 @@ from fullrank.api.meta import Json, owner_reference
 from fullrank.api.schema import openapi
 from fullrank.dialects.registry import JOB_KINDS
 from fullrank.frameworks.contract import Framework, Member
-from fullrank.frameworks.registry import FRAMEWORKS
+from fullrank.frameworks.registry import FRAMEWORKS, TRAINING_FRAMEWORKS
 from fullrank.planning.desired import companions_for, pod_for, service_for
 from tests.build import NOW, a_job, gang_of, kind_of, member
 
-ALL = pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda one: one.kind)
+ALL = pytest.mark.parametrize("framework", (*FRAMEWORKS, *TRAINING_FRAMEWORKS), ids=lambda one: one.kind)
+OF_KUBEFLOW = pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda one: one.kind)
 # The roles whose number the kind leaves to the user.
 FREE = {
     "PyTorchJob": ("Worker",), "TFJob": ("Worker", "PS", "Evaluator"), "MPIJob": ("Worker",),
     "MXJob": ("Server", "Worker"), "PaddleJob": ("Master", "Worker"), "XGBoostJob": ("Worker",), "JAXJob": ("Worker",),
+    "TensorFlowTrainingJob": ("worker", "ps", "evaluator"), "TensorFlowJob": ("worker", "ps", "evaluator"),
+    "PyTorchTrainingJob": ("worker",), "XGBoostTrainingJob": ("worker",), "GenericJob": ("worker",),
 }  # fmt: skip
-FIXED = {"MPIJob": {"Launcher": 1}, "XGBoostJob": {"Master": 1}}
+FIXED = {"MPIJob": {"Launcher": 1}, "XGBoostJob": {"Master": 1}, "XGBoostTrainingJob": {"master": 1}}
 
 
 @st.composite
@@ -33,7 +36,8 @@ def jobs(draw: st.DrawFn, framework: Framework) -> Json:
     counts |= FIXED.get(framework.kind, {}) | ({leader: 1} if leader else {})
     if not any(counts.values()):
         counts[FREE[framework.kind][0]] = 1
-    return a_job(framework.kind, counts, jobMode="MXTrain")
+    mode = {"jobMode": "MXTrain"} if framework.kind == "MXJob" else {}
+    return a_job(framework.kind, counts, **mode)
 
 
 @ALL
@@ -162,14 +166,14 @@ def test_a_job_that_is_let_in_can_be_planned(framework: Framework, data: st.Data
     assert set(framework.listeners(gang)) <= set(gang.members)
 
 
-@ALL
+@OF_KUBEFLOW
 def test_words_take_a_number_and_a_role(framework: Framework) -> None:
     words = framework.words(gang_of(a_job(framework.kind, {framework.roles[0]: 1})).job)
     for text in (words.failed, words.restarting):
         assert "Worker replica(s) failed." in text.format(count=2, role="Worker")
 
 
-@ALL
+@OF_KUBEFLOW
 def test_the_schema_says_what_only_this_kind_has(framework: Framework) -> None:
     kind = next(one for one in JOB_KINDS if one.framework is framework)
     spec = openapi(kind.schema)["properties"]["spec"]["properties"]

@@ -125,7 +125,7 @@ async def test_of_many_who_compare_and_set_each_one_counts() -> None:
                 try:
                     await store.put(a_place("counter"), raised, expected=seen.revision)
                 except Conflict:
-                    await anyio.lowlevel.checkpoint()
+                    await store.settled(a_place("counter"))
                 else:
                     return
 

@@ -1,7 +1,6 @@
 """kubeflow.org/v1: the training operator's YAML, labels, conditions and counts, as its clients have known them."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 from fullrank.api.annotations import PORTS
 from fullrank.api.jobs import CleanPodPolicy, Role, RunPolicy, TrainingJob
@@ -104,12 +103,7 @@ def _roles(framework: Framework, spec: Json) -> tuple[Role, ...]:
 
 
 def _proper(framework: Framework, role: str) -> str:
-    return _spellings(framework.roles).get(role.lower(), role)
-
-
-@cache
-def _spellings(roles: tuple[str, ...]) -> Mapping[str, str]:
-    return {name.lower(): name for name in roles}
+    return framework.spellings.get(role.lower(), role)
 
 
 def _run_policy(policy: Json, clean_pods: str | None) -> RunPolicy:
@@ -141,7 +135,7 @@ def member(framework: Framework, pod: Json) -> Member | None:
     """Whose pod this is, or None for one that no member of such a job could have."""
     found = pod["metadata"].get("labels") or {}
     role, index = found.get(ROLE_LABEL, ""), found.get(INDEX_LABEL, "0")
-    return Member(_proper(framework, role), int(index)) if role and index.isdecimal() else None
+    return Member(framework.spellings.get(role, role), int(index)) if role and index.isdecimal() else None
 
 
 def pod_restart_policy(job: TrainingJob, role: Role) -> str:

@@ -234,6 +234,7 @@ class Framework:
     listeners: Callable[["Gang"], tuple[Member, ...]] = (
         leader_alone  # who opens a port that a machine has once
     )
+    spellings: Mapping[str, str] = field(init=False, default_factory=dict)  # a role's label → its name
     scalable: bool = False  # has the `scale` subresource
     keeps_finalizers: bool = True  # of pod templates
     deletion_told_as: str = (
@@ -260,6 +261,9 @@ class Framework:
     refusals: Refusals = Refusals()
     complaints: Callable[[TrainingJob], list[Cause]] = no_complaints
     warnings: Callable[[TrainingJob], list[str]] = no_warnings
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spellings", {role.lower(): role for role in self.roles})
 
 
 @dataclass(frozen=True)
