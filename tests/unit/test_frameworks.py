@@ -16,7 +16,7 @@ from fullrank.frameworks.registry import FRAMEWORKS, TRAINING_FRAMEWORKS
 from fullrank.planning.desired import companions_for, pod_for, service_for
 from tests.build import NOW, a_job, gang_of, kind_of, member
 
-ALL = pytest.mark.parametrize("framework", (*FRAMEWORKS, *TRAINING_FRAMEWORKS), ids=lambda one: one.kind)
+ALL = pytest.mark.parametrize("framework", [*FRAMEWORKS, *TRAINING_FRAMEWORKS], ids=lambda one: one.kind)
 OF_KUBEFLOW = pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda one: one.kind)
 # The roles whose number the kind leaves to the user.
 FREE = {
@@ -36,7 +36,7 @@ def jobs(draw: st.DrawFn, framework: Framework) -> Json:
     counts |= FIXED.get(framework.kind, {}) | ({leader: 1} if leader else {})
     if not any(counts.values()):
         counts[FREE[framework.kind][0]] = 1
-    mode = {"jobMode": "MXTrain"} if framework.kind == "MXJob" else {}
+    mode: dict[str, Any] = {"jobMode": "MXTrain"} if framework.kind == "MXJob" else {}
     return a_job(framework.kind, counts, **mode)
 
 
