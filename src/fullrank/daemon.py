@@ -27,7 +27,6 @@ from fullrank.agent.node import Machine
 from fullrank.agent.processes import ProcessRuntime
 from fullrank.agent.visits import Visit, running_attempt, visiting
 from fullrank.api.meta import Json
-from fullrank.api.queues import QUEUE_KINDS
 from fullrank.api.scheme import CORE_KINDS, Scheme
 from fullrank.client import kubeconfig
 from fullrank.clock import SystemClock
@@ -50,7 +49,7 @@ from fullrank.controlplane.registry import Registry, ensure_namespaces
 from fullrank.controlplane.routes import Api
 from fullrank.controlplane.server import serving
 from fullrank.controlplane.store import Store
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import JOB_KINDS, SUBMITTED_KINDS
 from fullrank.errors import Unavailable
 from fullrank.home import Running, announced, locked
 from fullrank.images.catalogue import Images
@@ -80,7 +79,7 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
         stack.enter_context(locked(settings.home))
         proof = credentials(settings.home / "pki", clock.now(), (settings.listen,))
         store = stack.enter_context(closing(Store(settings.home / "state.db")))
-        admission = Admission((*JOB_KINDS, *QUEUE_KINDS))
+        admission = Admission(SUBMITTED_KINDS)
         scheme = Scheme(admission.kinds)
         registry = Registry(
             store, scheme, clock, lambda: str(uuid4()), admission, root_ca=proof.ca.read_text()

@@ -62,6 +62,20 @@ def test_validate_shows_every_mistake_with_its_path_and_a_hint(tmp_path: Path) -
     assert done.returncode == 2
 
 
+QUEUE = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: team-a}
+spec: {clusterQueue: everybody}
+"""
+
+
+def test_what_a_home_takes_in_validate_knows(tmp_path: Path) -> None:
+    (tmp_path / "queue.yaml").write_text(QUEUE)
+    done = fullrank("validate", str(tmp_path / "queue.yaml"), home=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/queue.yaml: LocalQueue default/team-a: fine\n")
+
+
 def test_every_example_is_valid(tmp_path: Path) -> None:
     files = [str(file) for file in sorted((ROOT / "examples").glob("*/*.yaml"))]
     done = fullrank("validate", *files, home=tmp_path)

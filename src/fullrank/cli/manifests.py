@@ -8,10 +8,10 @@ from fullrank.api.manifests import documents
 from fullrank.api.meta import Json
 from fullrank.api.schema import did_you_mean
 from fullrank.api.scheme import CORE_KINDS, Kind, Scheme
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import JOB_KINDS, SUBMITTED_KINDS
 from fullrank.errors import BadRequest
 
-SCHEME = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
+SCHEME = Scheme((*CORE_KINDS, *(one.kind for one in SUBMITTED_KINDS)))
 
 
 @dataclass(frozen=True, slots=True)

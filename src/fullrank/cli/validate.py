@@ -5,7 +5,7 @@ import click
 from fullrank.api.meta import name_of, namespace_of
 from fullrank.cli.manifests import Manifest, documents_in, manifest_of
 from fullrank.controlplane.admission import Admission
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import SUBMITTED_KINDS
 from fullrank.errors import BadRequest, Cause, Invalid
 
 
@@ -18,7 +18,7 @@ def command(context: click.Context, files: tuple[str, ...], namespace: str) -> N
 
     Exit code 0 if there is none, 2 otherwise.
     """
-    admission = Admission(JOB_KINDS)
+    admission = Admission(SUBMITTED_KINDS)
     flawed = [_is_flawed(admission, file, namespace) for file in files]
     context.exit(2 if any(flawed) else 0)
 
