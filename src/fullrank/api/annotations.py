@@ -5,6 +5,9 @@ ATTEMPT = (
 )
 DEVICES = "fullrank.dev/devices"  # on a node: its GPUs; on a pod, by us: those of them that it has
 ENVIRONMENT = "fullrank.dev/environment"  # on a job: run in this named environment, whatever the image
+LAST_VISIT = (
+    "fullrank.dev/last-visit"  # on a web program's object, by the Job Center: when somebody last used it
+)
 PORTS = "fullrank.dev/ports"  # on a job, by us: members that could not have the port their manifest names
 PREEMPTED_BY = (
     "fullrank.dev/preempted-by"  # on a job, by us: for whom it was suspended; we resume it ourselves
