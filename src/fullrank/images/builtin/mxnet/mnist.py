@@ -72,7 +72,7 @@ def main():
             trainer.step(len(images))
             if step % args.log_interval == 0:
                 print(f"[Epoch {epoch} Batch {step}] loss={loss.mean().asscalar():.4f}")
-        print(f"Epoch {epoch}: accuracy={accuracy(net, to_test, context):.4f}")
+        print(f"Epoch {epoch}: accuracy={accuracy(net, to_test, context):.2f}")
     print("Training completed.")
 
 

@@ -79,7 +79,7 @@ def train(args, net, kv, context):
             if step % args.disp_batches == 0:
                 speed = args.disp_batches * args.batch_size / (time.monotonic() - began)
                 where = f"Batch [{step}]"
-                logging.info("Epoch[%d] %-15sSpeed: %.0f samples/sec   accuracy=%.4f", epoch, where, speed, seen.get()[1])
+                logging.info("Epoch[%d] %-15sSpeed: %.0f samples/sec   accuracy=%.2f", epoch, where, speed, seen.get()[1])
                 seen.reset()
                 began = time.monotonic()
         held = mx.metric.Accuracy()
