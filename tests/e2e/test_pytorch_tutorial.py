@@ -1,7 +1,12 @@
 """The PyTorch tutorial, command by command, with the real kubectl and real ranks."""
 
+import json
 import re
+import subprocess
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -96,6 +101,19 @@ def test_every_command_of_the_tutorial(house: House, kubectl: str) -> None:
     assert house.run(kubectl, *by_selector).stdout == "pod/pytorch-simple-worker-0\n"
 
 
+def test_the_tutorials_manifest_may_come_from_an_address(house: House, kubectl: str) -> None:
+    served = partial(SimpleHTTPRequestHandler, directory=str(MANIFEST.parent))
+    house.up()
+    with ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            address = f"http://127.0.0.1:{server.server_port}/{MANIFEST.name}"
+            created = house.run(kubectl, "create", "--dry-run=server", "-f", address)
+        finally:
+            server.shutdown()
+    assert created.stdout == "pytorchjob.kubeflow.org/pytorch-simple created (server dry run)\n"
+
+
 def test_run_streams_both_ranks_and_can_be_run_again_and_twice_at_once(house: House, tmp_path: Path) -> None:
     first = house.fullrank("run", str(MANIFEST))
     for member in ("master-0", "worker-0"):
@@ -182,3 +200,45 @@ def test_a_wrong_manifest_is_refused_and_nothing_is_stored(
         assert complaint in said
         assert hint in said
     assert house.run(kubectl, "get", "pytorchjobs,pods", "-A", "-o", "name").stdout == ""
+
+
+GROWING = """
+images: ["example.com/growing:*"]
+environment:
+  requirements: [six==1.17.0]
+command: [python3, -c, "import six; print(six.__version__)"]
+"""
+GROWN = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: growing}
+spec:
+  pytorchReplicaSpecs:
+    Master: {template: {spec: {containers: [{name: pytorch, image: "example.com/growing:1"}]}}}
+"""
+
+
+def test_the_environment_is_shown_growing(house: House, kubectl: str, tmp_path: Path) -> None:
+    (house.home / "images").mkdir()
+    (house.home / "images/growing.yaml").write_text(GROWING)
+    (house.home / "environments").unlink()  # those that are kept may have it already
+    manifest = tmp_path / "growing.yaml"
+    manifest.write_text(GROWN)
+    house.up()
+    waiting = "{.status.containerStatuses[0].state.waiting}"
+    watches = [
+        subprocess.Popen(
+            [kubectl, "get", *what, "-w", "-o", f'jsonpath={form}{{"\\n"}}'],
+            env=house.environ, stdout=subprocess.PIPE, text=True,
+        )
+        for what, form in ((["pods"], waiting), (["pytorchjobs"], "{.status.conditions[-1:].type}"))
+    ]  # fmt: skip
+    house.run(kubectl, "create", "-f", str(manifest))
+    house.run(kubectl, "wait", "pytorchjob/growing", "--for=condition=Succeeded", "--timeout=100s")
+    for watch in watches:
+        watch.terminate()
+    of_pod, of_job = (watch.communicate()[0].split("\n") for watch in watches)
+    seen = [json.loads(line) for line in of_pod if line]
+    assert {one["reason"] for one in seen} == {"ContainerCreating"}
+    assert [one["message"] for one in seen if "message" in one]
+    assert list(dict.fromkeys(line for line in of_job if line)) == ["Created", "Running", "Succeeded"]
