@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix e2e conformance oracle bench sizes lock clean
+.PHONY: help run machine test check fix e2e conformance oracle bench sizes lock clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,10 @@ run: $(SET_UP)  ## Run the PyTorch tutorial's job on this machine, with its logs
 
 test: $(SET_UP) check  ## Check everything, then run all tests
 	$(BIN)/pytest
+
+machine:  ## Install what some tests want beyond Python, with apt-get, as root: a browser, a container engine
+	export DEBIAN_FRONTEND=noninteractive; packages="chromium podman runc"; \
+	apt-get install -y $$packages || { apt-get update && apt-get install -y $$packages; }
 
 check: $(SET_UP)  ## Format, lint, types, layers
 	$(BIN)/ruff format --check

@@ -32,10 +32,10 @@ from fullrank.controlplane.pki import Credentials, credentials
 from fullrank.controlplane.questions import LogOptions
 from fullrank.controlplane.registry import Registry, ensure_namespaces
 from fullrank.controlplane.routes import Api
-from fullrank.controlplane.server import Bound, serving
+from fullrank.controlplane.server import serving
 from fullrank.controlplane.store import Store
-from fullrank.controlplane.streams import Streams
 from fullrank.errors import Cause
+from fullrank.listener import Bound, Streams
 
 REPLICA = obj(
     {"replicas": integer(), "restartPolicy": string(), "template": core_schema("PodTemplateSpec")},

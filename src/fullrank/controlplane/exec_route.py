@@ -18,8 +18,8 @@ from multidict import MultiMapping
 from fullrank.api.meta import Json, name_of
 from fullrank.controlplane.answers import failure
 from fullrank.controlplane.questions import Query
-from fullrank.controlplane.streams import Streams
 from fullrank.errors import BadRequest, FullrankError
+from fullrank.listener import Streams
 
 OLDEST = "channel.k8s.io"
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", OLDEST)

@@ -8,8 +8,8 @@ from aiohttp import web
 
 from fullrank.api.meta import Json, name_of
 from fullrank.controlplane.questions import LogOptions
-from fullrank.controlplane.streams import Streams
 from fullrank.errors import BadRequest
+from fullrank.listener import Streams
 
 
 class PodLogs(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from fullrank.api.ages import age_of
 from fullrank.api.meta import Json, name_of
-from fullrank.controlplane.ages import age_of
 
 FINISHED = ("Succeeded", "Failed")
 

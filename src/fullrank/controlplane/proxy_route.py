@@ -1,20 +1,16 @@
 """`pods/[SCHEME:]NAME[:PORT]/proxy/PATH`: a request to a program in a pod, through the API's own door."""
 
-from contextlib import suppress
 from typing import NamedTuple
 
-import aiohttp
 from aiohttp import web
+from yarl import URL
 
 from fullrank.api.meta import Json, name_of
-from fullrank.controlplane.streams import Streams
-from fullrank.errors import BadRequest, Unavailable
+from fullrank.errors import BadRequest
+from fullrank.listener import Streams
+from fullrank.relay import going_out, passed_on, relay
 
-CHUNK = 1 << 16
-OURS = frozenset((  # what concerns the connection to us, or proves who asks: not for the program in the pod
-    "authorization", "connection", "content-length", "cookie", "host", "keep-alive", "te", "trailer",
-    "transfer-encoding", "upgrade",
-))  # fmt: skip
+OURS = ("authorization", "cookie", "host")  # proves who asks, or names us: not for the program in the pod
 
 
 class Target(NamedTuple):
@@ -38,32 +34,11 @@ async def proxied(
     request: web.Request, streams: Streams, pod: Json, target: Target, path: str
 ) -> web.StreamResponse:
     """The program's answer as it is; Unavailable if it gives none."""
-    url = f"{target.scheme}://{_address(pod)}:{port_of(pod, target.port)}/{path}"
-    headers = {name: value for name, value in request.headers.items() if name.lower() not in OURS}
-    session = aiohttp.ClientSession(auto_decompress=False)
-    try:
-        async with (
-            session,
-            session.request(
-                request.method,
-                url,
-                params=request.query,
-                headers=headers,
-                data=await request.read() or None,
-                allow_redirects=False,
-                ssl=False,
-            ) as answer,
-        ):
-            kept = {name: value for name, value in answer.headers.items() if name.lower() not in OURS}
-            response = web.StreamResponse(status=answer.status, headers=kept)
-            await response.prepare(request)
-            with suppress(ConnectionResetError), streams.lasting():  # the client has left
-                async for piece in answer.content.iter_chunked(CHUNK):
-                    await response.write(piece)
-                await response.write_eof()
-            return response
-    except aiohttp.ClientError as problem:
-        raise Unavailable(f"error trying to reach service: {problem}") from problem
+    address = f"{target.scheme}://{_address(pod)}:{port_of(pod, target.port)}/{path}"
+    decoded = ("content-encoding", "content-length") if "Content-Encoding" in request.headers else ()
+    headers = passed_on(request.headers, *OURS, *decoded)
+    async with going_out() as session:
+        return await relay(request, session, URL(address).with_query(request.query), headers, streams)
 
 
 def _address(pod: Json) -> str:

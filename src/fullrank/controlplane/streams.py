@@ -1,7 +1,6 @@
 """Answers that go on: a watch sends what happens until its time is up, its client leaves, or the server closes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
@@ -19,35 +18,12 @@ from fullrank.controlplane.store import Record
 from fullrank.controlplane.views import View
 from fullrank.controlplane.watching import Event, Watching
 from fullrank.errors import FullrankError
+from fullrank.listener import Streams
 
 LONGEST_WATCH = 1800.0  # seconds; then clients begin anew, as they do with a cluster
 BOOKMARK_EVERY = 60.0
 MOST_AT_ONCE = 256  # events in one write to the socket
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
-
-
-class Streams:
-    """The answers that are going on now, so that closing the server ends them politely."""
-
-    def __init__(self) -> None:
-        self._scopes: set[anyio.CancelScope] = set()
-        self._closed = False
-
-    @contextmanager
-    def lasting(self, seconds: float | None = None) -> Iterator[None]:
-        with anyio.move_on_after(seconds) as scope:
-            self._scopes.add(scope)
-            if self._closed:
-                scope.cancel()
-            try:
-                yield
-            finally:
-                self._scopes.discard(scope)
-
-    def close(self) -> None:
-        self._closed = True
-        for scope in self._scopes:
-            scope.cancel()
 
 
 @dataclass(frozen=True, slots=True)

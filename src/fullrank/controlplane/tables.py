@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from fullrank.api.ages import age_of
 from fullrank.api.meta import Json, labels_of, name_of
 from fullrank.api.scheme import (
     CLAIM,
@@ -26,7 +27,6 @@ from fullrank.api.scheme import (
     Column,
     Kind,
 )
-from fullrank.controlplane.ages import age_of
 from fullrank.controlplane.jsonpath import found_at
 from fullrank.controlplane.pod_rows import pod_cells
 from fullrank.controlplane.views import SCALE, older_event
@@ -131,7 +131,7 @@ def _node(obj: Json, now: datetime) -> Cells:
     roles = sorted(key.removeprefix(prefix) for key in labels_of(obj) if key.startswith(prefix))
 
     def address(word: str) -> str:
-        return next((each["address"] for each in addresses if each.get("type") == word), NONE)
+        return next((each.get("address", NONE) for each in addresses if each.get("type") == word), NONE)
 
     return [
         name_of(obj), _readiness(obj), ",".join(roles) or NONE, _age(obj, now), details.get("kubeletVersion", ""),
