@@ -116,6 +116,7 @@ EXAMPLES = {
         ),
         slow=True,
     ),
+    "tensorboard": Example(checks=(falls(r"node-0 +│ step \d+: loss=([\d.]+)", by=1000),)),
     "tensorflow-ps": Example(
         checks=(falls(r"chief-0 +│ 50/50 .* loss: ([\d.]+)"), reaches(r"chief-0 +│ accuracy=([\d.]+)", 0.7)),
         slow=True,
@@ -146,9 +147,11 @@ EXAMPLES = {
     ),
 }
 
+NO_JOBS = ("notebook",)  # tested where notebooks are
+
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(EXAMPLES)
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == {*EXAMPLES, *NO_JOBS}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Web programs with a page of their own, as who runs them and who leads people to them have agreed."""
 
 from dataclasses import dataclass
+from hashlib import sha1
 
+from fullrank.api.names import label_name_1035
 from fullrank.api.scheme import Column, Kind
 
 GROUP, VERSION = "tensorstack.dev", "v1beta1"
 PORT_NAME = "http"  # of the one port that a program's pod answers on
 TOKEN_KEY = "token"  # in the Secret beside a program that would let nobody in without one
+LONGEST = 57  # characters of a name that is cut: a Service may have 63, and five tell it from others
 _COLUMNS = (
     Column("Phase", ".status.phase"),
     Column("URL", ".status.url"),
@@ -32,5 +35,15 @@ class App:
         """Where it answers behind the Job Center's door; the program itself knows it by this path."""
         return f"/{self.kind.plural}/{namespace}/{name}/"
 
+    def service(self, name: str) -> str:
+        """The name of everything that belongs to one of them: Service, Secret, and the pod or Deployment."""
+        whole = f"{self.service_prefix}-{name}"
+        if not label_name_1035(whole):
+            return whole
+        mark = sha1(name.encode(), usedforsecurity=False).hexdigest()[:5]
+        return f"{whole.replace('.', '-')[:LONGEST].rstrip('-')}-{mark}"
 
-APPS = (App(TENSORBOARD, "managed-tensorboard"), App(NOTEBOOK, "managed-notebook-http", has_token=True))
+
+TENSORBOARD_APP = App(TENSORBOARD, "managed-tensorboard")
+NOTEBOOK_APP = App(NOTEBOOK, "managed-notebook-http", has_token=True)
+APPS = (TENSORBOARD_APP, NOTEBOOK_APP)

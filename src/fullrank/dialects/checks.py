@@ -19,8 +19,10 @@ MOST_MEMBERS = 10_000  # of a role: more is a slip of the keyboard, and would ke
 
 def ports_of(text: str) -> Mapping[str, int]:
     """The ports members were given on this machine. Anybody may write an annotation: nonsense counts as none."""
+    if not text:
+        return {}
     try:
-        found = json.loads(text or "{}")
+        found = json.loads(text)
     except ValueError:
         return {}
     if not isinstance(found, dict) or not all(type(port) is int for port in found.values()):

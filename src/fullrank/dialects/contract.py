@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import NamedTuple
 
-from fullrank.api.jobs import Counts, Indexes, Role, State, TrainingJob
+from fullrank.api.jobs import Counts, Indexes, Retries, Role, State, TrainingJob
 from fullrank.api.meta import Json
+from fullrank.api.once import once
 from fullrank.api.schema import Schema
 from fullrank.api.scheme import Kind
 from fullrank.errors import Cause
@@ -67,9 +67,12 @@ class Report:
     role_restarts: Mapping[str, int] = field(default_factory=dict)
     completed: Indexes = field(default_factory=dict)
     started: Indexes = field(default_factory=dict)
+    gone: Indexes = field(default_factory=dict)
+    retries: Retries = field(default_factory=dict)
     replaced: frozenset[str] = frozenset()
     obstacle: Obstacle | None = None
     seats: Mapping[Member, Seat] = field(default_factory=dict)
+    companions: tuple[Json, ...] = ()  # what it has beside pods and services
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +126,11 @@ class JobKind:
     dialect: Dialect
     domain: str = ""  # the cluster's, where members' names are to be written out
 
-    @cached_property
+    @once
     def kind(self) -> Kind:
         return self.dialect.kind(self.framework)
 
-    @cached_property
+    @once
     def schema(self) -> Schema:
         return self.dialect.schema(self.framework)
 

@@ -7,7 +7,15 @@ from fullrank.api.jobs import Counts, JobStatus, State, TrainingJob
 from fullrank.api.meta import Json, moment_of, stamp
 from fullrank.api.schema import Schema, array, integer, mapping, obj, string, timestamp
 from fullrank.dialects.contract import Mark, Obstacle, Report
-from fullrank.dialects.memory import completed, memory_schema, remembered, replaced, started
+from fullrank.dialects.memory import (
+    completed,
+    gone,
+    memory_schema,
+    remembered,
+    replaced,
+    retries,
+    started,
+)
 from fullrank.frameworks.contract import Framework
 
 LABEL = "training.kubeflow.org/"
@@ -39,6 +47,8 @@ def read_status(status: Json) -> JobStatus:
         },
         completed=completed(status),
         started=started(status),
+        gone=gone(status),
+        retries=retries(status),
         replaced=replaced(status),
     )
 

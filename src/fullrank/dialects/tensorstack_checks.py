@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fullrank.api.jobs import TrainingJob
 from fullrank.api.meta import Json
 from fullrank.api.names import label_name
+from fullrank.api.tensorboards import board_complaints
 from fullrank.dialects.checks import name_complaints, replica_complaints, unsupported
 from fullrank.errors import Cause
 from fullrank.frameworks.contract import Framework, Gang
@@ -22,6 +23,8 @@ def complaints_of(framework: Framework, obj: Json, old: Json | None, job: Traini
     spec: Json = obj.get("spec") or {}
     written: list[Json] = spec.get("replicaSpecs") or []
     found = [*name_complaints(Gang(job, framework)), *_scheduler_complaints(spec), *_edits(spec, old)]
+    if (board := spec.get("tensorboardSpec")) is not None:
+        found += board_complaints(board, "spec.tensorboardSpec")
     if not written:
         known = f"one of type {' or '.join(framework.roles)}" if framework.roles else "at least one"
         return [

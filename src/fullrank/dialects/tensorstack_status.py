@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from fullrank.api.apps import TENSORBOARD
 from fullrank.api.jobs import Counts, JobStatus, State, TrainingJob
-from fullrank.api.meta import Json, moment_of, stamp
+from fullrank.api.meta import Json, moment_of, name_of, namespace_of, stamp, uid_of
 from fullrank.dialects.contract import Report, Seat
-from fullrank.dialects.memory import completed, remembered, replaced, started
+from fullrank.dialects.memory import completed, gone, remembered, replaced, retries, started
 from fullrank.frameworks.contract import Framework, Gang, Member
 
 PHASES = ("Creating", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Deleted")
@@ -23,8 +24,9 @@ NOTHING = "-"
 
 
 def state(job: Json) -> str:
+    """The phase, but for one word: a console of this platform says of a job that has succeeded that it is done."""
     phase: str = (job.get("status") or {}).get("phase") or ""
-    return phase
+    return "Done" if phase == "Succeeded" else phase
 
 
 def has_been_paused(status: Json) -> bool:
@@ -44,6 +46,8 @@ def read_status(status: Json) -> JobStatus:
         counts={one.get("type", ""): _counts(one.get("replicas") or ()) for one in tasks},
         completed=completed(status),
         started=started(status),
+        gone=gone(status),
+        retries=retries(status),
         replaced=replaced(status),
     )
 
@@ -54,7 +58,7 @@ def _counts(replicas: Iterable[Json]) -> Counts:
 
 
 def status(framework: Framework, job: TrainingJob, before: Json, report: Report, now: datetime) -> Json:
-    """The whole new status; what others wrote about the job's TensorBoard stays."""
+    """The whole new status."""
     marks = {mark.state: mark.holds for mark in report.marks}
     idle = bool(report.completed_at or marks.get("Suspended") or before.get("phase") == "Paused")
     idle = idle and marks.get("Suspended") is not False
@@ -69,10 +73,33 @@ def status(framework: Framework, job: TrainingJob, before: Json, report: Report,
         "backoffCount": report.restarts,
         "startTime": stamp(report.started_at) if report.started_at else None,
         "completionTime": stamp(report.completed_at) if report.completed_at else None,
-        "tensorboard": before.get("tensorboard"),
+        "tensorboard": _board(report.companions),
         **remembered(report),
     }
     return {name: value for name, value in wanted.items() if value or name in ("backoffCount", "tasks")}
+
+
+def _board(companions: Iterable[Json]) -> Json | None:
+    """How the job's TensorBoard is doing."""
+    board = next((one for one in companions if one["kind"] == TENSORBOARD.kind), None)
+    if board is None:
+        return None
+    name, phase = name_of(board), (board.get("status") or {}).get("phase") or "Pending"
+    ready = phase == "Running"
+    return {
+        "action": "NOP",
+        "dependent": {
+            "apiVersion": board["apiVersion"],
+            "kind": board["kind"],
+            "name": name,
+            "namespace": namespace_of(board),
+            "uid": uid_of(board),
+        },
+        "note": f"TensorBoard [{name}] is {'ready' if ready else phase.lower()}",
+        "ready": ready,
+        "reason": "DependentReady" if ready else "DependentNotReady",
+        "type": "Normal",
+    }
 
 
 def _phase(before: str, marks: Mapping[State, bool], phases: Counter[str], *, idle: bool) -> str:
@@ -96,20 +123,21 @@ def _all_up(phases: Counter[str]) -> bool:
 
 
 def _tasks(gang: Gang, before: Json, report: Report, *, idle: bool) -> list[Json]:
-    absent = [member for member in gang.members if member not in report.seats]
-    gone = _absent(gang, absent, before, report, idle=idle) if absent else {}
-    tasks = []
-    for role in gang.job.roles:
-        replicas = []
-        for index in range(role.replicas):
-            member = Member(role.name, index)
-            if (seat := report.seats.get(member)) is not None:
-                replicas.append(_seated(seat))
-            elif member in gone:
-                replicas.append(gone[member])
-        restarts = report.role_restarts.get(role.name, 0)
-        tasks.append({"type": role.name, "restartCount": restarts, "replicas": replicas})
-    return tasks
+    rows: dict[str, dict[int, Json]] = {role.name: {} for role in gang.job.roles}
+    for (role, index), seat in report.seats.items():
+        rows[role][index] = _seated(seat)
+    if len(report.seats) < gang.size:
+        absent = [member for member in gang.members if member not in report.seats]
+        for (role, index), row in _absent(gang, absent, before, report, idle=idle).items():
+            rows[role][index] = row
+    return [
+        {
+            "type": role,
+            "restartCount": report.role_restarts.get(role, 0),
+            "replicas": [one for _, one in sorted(by_index.items())],
+        }
+        for role, by_index in rows.items()
+    ]
 
 
 def _seated(seat: Seat) -> Json:

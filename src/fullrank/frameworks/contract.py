@@ -7,11 +7,12 @@ example folder.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fullrank.api.jobs import RestartPolicy, Role, TrainingJob
 from fullrank.api.meta import Json
+from fullrank.api.once import once
 from fullrank.api.schema import Schema
 from fullrank.api.scheme import Kind
 from fullrank.errors import Cause
@@ -65,6 +66,8 @@ class Companion:
     name: str
     content: Json = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    own: tuple[str, ...] = ()  # fields of its spec that others may change once it is made
+    optional: bool = False  # the job does without it where it cannot be had
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,7 @@ class Framework:
         leader_alone  # who opens a port that a machine has once
     )
     spellings: Mapping[str, str] = field(init=False, default_factory=dict)  # a role's label → its name
+    counted_as: str = ""  # how metrics call it; its container's name unless said otherwise
     scalable: bool = False  # has the `scale` subresource
     keeps_finalizers: bool = True  # of pod templates
     deletion_told_as: str = (
@@ -264,6 +268,7 @@ class Framework:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spellings", {role.lower(): role for role in self.roles})
+        object.__setattr__(self, "counted_as", self.counted_as or self.container)
 
 
 @dataclass(frozen=True)
@@ -275,39 +280,51 @@ class Gang:
     domain: str = ""  # the cluster's, where names are to be written out
     shared: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @cached_property
+    @once
     def roles(self) -> tuple[Role, ...]:
         """The roles that have members, in rank order; ones the framework does not know come last."""
         order = {name: rank for rank, name in enumerate(self.framework.roles)}
         present = (role for role in self.job.roles if role.replicas > 0)
         return tuple(sorted(present, key=lambda role: order.get(role.name, len(order))))
 
-    @cached_property
+    @once
     def members(self) -> tuple[Member, ...]:
-        return tuple(Member(role.name, index) for role in self.roles for index in range(role.replicas))
+        return tuple([Member(role.name, index) for role in self.roles for index in range(role.replicas)])
 
     @property
     def served(self) -> tuple[Member, ...]:
         """The members that have a service in front of them."""
         return self.members if self.framework.services(self.job) else ()
 
-    @cached_property
-    def due(self) -> tuple[Member, ...]:
-        """The members whose work is not done: each of them ought to have a pod."""
-        completed = self.job.status.completed
-        if not completed:
-            return self.members
-        return tuple(one for one in self.members if one.index not in completed.get(one.role, ()))
+    @once
+    def services(self) -> Mapping[str, Member]:
+        """The names of these services, and whose they are."""
+        if not self.framework.services(self.job):
+            return {}
+        stem = self.framework.service_stem(self.job)
+        return {self._named(stem, one): one for one in self.members}
 
-    @cached_property
+    @once
+    def due(self) -> tuple[Member, ...]:
+        """The members whose work is not done, nor done without: each of them ought to have a pod."""
+        done, gone = self.job.status.completed, self.job.status.gone
+        if not done and not gone:
+            return self.members
+        return tuple(
+            one
+            for one in self.members
+            if one.index not in done.get(one.role, ()) and one.index not in gone.get(one.role, ())
+        )
+
+    @once
     def leading(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.role in self.leading_roles)
 
-    @cached_property
+    @once
     def size(self) -> int:
         return sum(role.replicas for role in self.roles)
 
-    @cached_property
+    @once
     def _first_rank(self) -> Mapping[str, int]:
         first, ranks = 0, {}
         for role in self.roles:
@@ -315,11 +332,11 @@ class Gang:
             first += role.replicas
         return ranks
 
-    @cached_property
+    @once
     def _declared_ports(self) -> Mapping[str, int]:
         return {role.name: declared_port(role.template, self.framework) for role in self.job.roles}
 
-    @cached_property
+    @once
     def leading_roles(self) -> tuple[str, ...]:
         groups = (tuple(name for name in group if self.job.has(name)) for group in self.framework.leading)
         return next((group for group in groups if group), tuple(role.name for role in self.roles))

@@ -100,7 +100,14 @@ def doomed(gang: Gang, failed: Done) -> Doom | None:
 
 
 def complaints(job: TrainingJob) -> list[Cause]:
-    return [
+    unnumbered = [
+        Cause(
+            f"spec.service.ports[{number}].port", "Required value: say which port it is", "FieldValueRequired"
+        )
+        for number, port in enumerate(service_ports(job))
+        if port.get("port") is None
+    ]
+    return unnumbered + [
         cause
         for field in ("successRules", "failureRules")
         for number, rule in enumerate(job.options.get(field) or ())
@@ -131,6 +138,7 @@ GENERIC = Framework(
     plural="genericjobs",
     replicas_field="replicaSpecs",
     container="",
+    counted_as="generic",
     port_name="",
     port=0,
     roles=(),

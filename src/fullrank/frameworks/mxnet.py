@@ -42,7 +42,7 @@ def wire(gang: Gang, member: Member) -> Wiring:
 
 @per_gang
 def _cluster(gang: Gang) -> str:
-    roles = sorted(gang.roles, key=lambda role: role.name.lower())
+    roles = sorted(gang.job.roles, key=lambda role: role.name.lower())  # those without members too
     cluster = {
         role.name.lower(): [{"url": gang.name(one), "port": gang.port(one)} for one in gang.of(role.name)]
         for role in roles

@@ -10,6 +10,7 @@ from fullrank.api.schema import anything, array, boolean, integer, obj, string
 from fullrank.api.scheme import AUTOSCALER
 from fullrank.api.tensorboards import TENSORBOARD_SPEC
 from fullrank.errors import Cause
+from fullrank.frameworks.boards import BOARD_KINDS, board_of
 from fullrank.frameworks.contract import (
     Companion,
     Done,
@@ -274,6 +275,7 @@ PYTORCH_TRAINING = Framework(
     plural="pytorchtrainingjobs",
     replicas_field="replicaSpecs",
     container="python",
+    counted_as="pytorch",
     port_name="pytorchjob-port",
     port=23456,
     roles=(),
@@ -282,6 +284,8 @@ PYTORCH_TRAINING = Framework(
     restart_policy="OnFailure",
     finished_at=leader_done,
     tolerates=all_but_the_leader,
+    companions=board_of,
+    companion_kinds=BOARD_KINDS,
     options={
         "tensorboardSpec": TENSORBOARD_SPEC,
         "torchrunConfig": _TORCHRUN,

@@ -10,6 +10,7 @@ from fullrank.api.meta import Json
 from fullrank.api.schema import boolean, string
 from fullrank.api.tensorboards import TENSORBOARD_SPEC
 from fullrank.errors import Cause
+from fullrank.frameworks.boards import BOARD_KINDS, board_of
 from fullrank.frameworks.contract import (
     Done,
     Framework,
@@ -50,7 +51,7 @@ def _cluster(gang: Gang) -> str:
 
 @per_gang
 def _addresses(gang: Gang) -> Mapping[str, list[str]]:
-    names = sorted((role.name for role in gang.roles), key=str.lower)
+    names = sorted((role.name for role in gang.job.roles), key=str.lower)  # those without members too
     return {name.lower(): [_address(gang, one) for one in gang.of(name)] for name in names}
 
 
@@ -175,6 +176,8 @@ TENSORFLOW_TRAINING = Framework(
     listeners=everyone,
     finished_at=leader_done,
     tolerates=all_but_the_leader,
+    companions=board_of,
+    companion_kinds=BOARD_KINDS,
     options={"tensorboardSpec": TENSORBOARD_SPEC},
     short_names=("tj",),
 )
