@@ -11,11 +11,16 @@ from fullrank.errors import FullrankError
 COMMANDS = {
     "run": "Submit jobs and watch them to their end.",
     "logs": "Show what a job's members wrote.",
+    "top": "Show what jobs use: CPU, memory, GPUs.",
     "validate": "Check manifests without a server.",
+    "env": "Make and look after Python environments for jobs.",
+    "images": "Show what image names mean here, and build ahead.",
+    "prune": "Free the disk of what nobody needs any more.",
     "up": "Bring the embedded control plane up.",
     "down": "Stop it, and the pods it runs.",
     "status": "Tell whether it runs, and where.",
     "kubeconfig": "Print the path of its kubeconfig.",
+    "open": "Open the Job Center in a browser, logged in.",
     "operator": "Look after jobs on a Kubernetes cluster.",
     "install": "Print what a Kubernetes cluster needs to run jobs.",
 }

@@ -4,7 +4,7 @@ import click
 import yaml
 
 from fullrank import __version__
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import APP_KINDS, JOB_KINDS
 from fullrank.install import manifests
 
 
@@ -16,7 +16,7 @@ def command(image: str, namespace: str) -> None:
 
     Apply it with: fullrank install | kubectl apply --server-side -f -
     """
-    documents = manifests(JOB_KINDS, image=image, namespace=namespace)
+    documents = manifests(JOB_KINDS, APP_KINDS, image=image, namespace=namespace)
     click.echo(yaml.dump_all(documents, Dumper=_Plain, sort_keys=False), nl=False)
 
 

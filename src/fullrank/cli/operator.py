@@ -24,8 +24,32 @@ from fullrank.operator import Operator
 @click.option(
     "--cluster-domain", default="", help="Write names of TensorFlow's members out with this domain."
 )
+@click.option(
+    "--metrics-bind-address",
+    "metrics",
+    default=":8080",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where /metrics is served; 0 for nowhere.",
+)
+@click.option(
+    "--health-probe-bind-address",
+    "health",
+    default=":8081",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where /healthz and /readyz are served; 0 for nowhere.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log every step.")
-def command(file: Path | None, context: str, namespace: str, cluster_domain: str, verbose: bool) -> None:
+def command(
+    file: Path | None,
+    context: str,
+    namespace: str,
+    cluster_domain: str,
+    metrics: str,
+    health: str,
+    verbose: bool,
+) -> None:
     """Look after jobs on a Kubernetes cluster.
 
     Inside a cluster it uses its pod's account; elsewhere, or with --kubeconfig or $KUBECONFIG, a kubeconfig. Of several
@@ -36,7 +60,9 @@ def command(file: Path | None, context: str, namespace: str, cluster_domain: str
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     identity = f"{socket.gethostname()}_{uuid4()}"
-    anyio.run(_serve, Operator(_connection(file, context), identity, namespace, cluster_domain))
+    anyio.run(
+        _serve, Operator(_connection(file, context), identity, namespace, cluster_domain, metrics, health)
+    )
 
 
 def _connection(file: Path | None, context: str) -> Connection:

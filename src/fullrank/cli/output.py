@@ -66,6 +66,17 @@ def _time(ends: list[Json]) -> str:
     return f"{max(spans, default=timedelta()).total_seconds():.0f}s" if spans else "-"
 
 
+def shown_size(count: int) -> str:
+    """Bytes as people read them: two or three digits and a unit."""
+    size, units = float(count), iter(("B", "kB", "MB", "GB"))
+    unit = next(units)
+    for larger in units:
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.1f} {unit}" if size < 10 and unit != "B" else f"{size:.0f} {unit}"
+
+
 def first_failure(pods: Sequence[Json]) -> tuple[Json, int] | None:
     """The pod whose container failed first, and its exit code; those that were told to stop did not fail."""
     failures = [

@@ -10,7 +10,9 @@ import anyio
 import click
 from rich.console import Console
 
+from fullrank.api.annotations import ENVIRONMENT
 from fullrank.api.meta import Json, name_of, uid_of
+from fullrank.cli.building import images_of
 from fullrank.cli.follow import Follower
 from fullrank.cli.jobs import OVER, STOPPED, state_of, stop
 from fullrank.cli.manifests import Manifest, read_manifests
@@ -20,8 +22,9 @@ from fullrank.client.http import HttpClient
 from fullrank.client.kubeconfig import load
 from fullrank.client.port import Key
 from fullrank.daemon import embedded_home
-from fullrank.errors import AlreadyExists, Conflict, NotFound
+from fullrank.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from fullrank.home import find_running
+from fullrank.images.catalogue import ImageFailed
 from fullrank.settings import Settings
 
 LAST_LINES = 10
@@ -32,6 +35,7 @@ INTERRUPTED = 130  # as shells say it
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("-n", "--namespace", default="default", help="For objects that name none.  [default: default]")
 @click.option("--detach", is_flag=True, help="Submit and return; needs a control plane that is up.")
+@click.option("--runtime-env", metavar="NAME", help="Run the jobs in this environment (`fullrank env`).")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give up waiting after this long.")
 @with_settings
 @click.pass_context
@@ -41,6 +45,7 @@ def command(
     files: tuple[str, ...],
     namespace: str,
     detach: bool,
+    runtime_env: str | None,
     timeout: float | None,
     **flags: Any,
 ) -> None:
@@ -51,8 +56,21 @@ def command(
     """
     manifests = read_manifests(files, namespace)
     settings = settings_from(flags)
+    if runtime_env:
+        _choose_environment(manifests, runtime_env, settings)
     console = Console(highlight=False)
     context.exit(anyio.run(_run, settings, manifests, console, detach, timeout))
+
+
+def _choose_environment(manifests: list[Manifest], name: str, settings: Settings) -> None:
+    try:
+        images_of(settings.home).named(name)
+    except ImageFailed as failure:
+        raise BadRequest(f"--runtime-env: {failure}") from failure
+    for one in manifests:
+        if one.is_job:
+            metadata: Json = one.obj["metadata"]
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), ENVIRONMENT: name}
 
 
 async def _run(

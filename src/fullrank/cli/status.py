@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from fullrank.cli.job_center import job_center
 from fullrank.cli.options import HOME, settings_from
 from fullrank.home import Running, find_running
 
@@ -26,6 +27,7 @@ def command(context: click.Context, home: Path | None, output: str) -> None:
         click.echo(f"not running (home {where}); start it with `fullrank up`")
     else:
         click.echo(f"running: {running.api} (pid {running.pid}, version {running.version}, home {where})")
+        click.echo(f"Job Center: {job_center(where, running)}")
     context.exit(0 if running else 1)
 
 
@@ -35,5 +37,6 @@ def _fields(home: Path, running: Running | None) -> dict[str, object]:
         "version": running.version if running else None,
         "home": str(home),
         "api": running.api if running else None,
+        "ui": running.ui if running else None,
         "ready": running is not None,
     }

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import click
 
+from fullrank.cli.job_center import job_center
 from fullrank.cli.options import settings_from, with_settings
 from fullrank.errors import Conflict, Unavailable
 from fullrank.home import Running, find_running
@@ -55,6 +56,7 @@ def _greet(settings: Settings, running: Running) -> None:
     click.echo(f"fullrank is up at {running.api} (home {settings.home})")
     click.echo(f"  export KUBECONFIG={settings.home / 'kubeconfig'}")
     click.echo("  kubectl get nodes")
+    click.echo(f"Job Center: {job_center(settings.home, running)}")
 
 
 def _started_in_background(settings: Settings) -> Running:
@@ -82,9 +84,12 @@ def _flags(settings: Settings) -> list[str]:
         f"--home={settings.home}",
         f"--listen={settings.listen}",
         f"--port={settings.port}",
+        f"--ui-port={settings.ui_port}",
         f"--cpu-overcommit={settings.cpu_overcommit}",
         f"--gpus={settings.gpus}",
         f"--images={settings.images}",
+        f"--runtime={settings.runtime}",
+        f"--log-retention={settings.log_retention}",
     ]
 
 

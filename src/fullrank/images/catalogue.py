@@ -13,19 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+import anyio.to_thread
+
 from fullrank.api.annotations import ENVIRONMENT
+from fullrank.api.meta import Json
 from fullrank.images.entries import Complaint, Entry, File, read_entry
-from fullrank.images.environments import Environments, ImageFailed, Progress, is_whole
+from fullrank.images.environments import Environments, ImageFailed, Progress, is_whole, touch
 
 __all__ = ["Image", "ImageFailed", "Images", "Progress"]
 
 logger = logging.getLogger(__name__)
 
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAMED, FILES = "named", "files"  # beside the environments: names for some of them, and files of images
 BUILTIN = Path(__file__).parent / "builtin"
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Signature: TypeAlias = tuple[tuple[Path, int, int], ...]
+Placed: TypeAlias = tuple[tuple[str, Path, int], ...]  # path in the image, file of this machine, mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,14 @@ class Image:
 
     reference: str
     env: Mapping[str, str]
-    files: tuple[tuple[str, Path, int], ...] = ()  # path in the image, file of this machine, mode
+    files: Placed = ()
     folders: tuple[Path, ...] = ()  # of this machine, that the variables lead to
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     user: int | None = None
     working_dir: str = ""
+    stop_signal: str = ""
+    id: str = ""  # of a container engine, which has it whole: nothing of this machine is then seen
 
 
 class Images:
@@ -50,9 +57,14 @@ class Images:
     ) -> None:
         self._catalogue = _Catalogue((home / "images", BUILTIN))
         self._root = home / "environments"
-        self._environments = Environments(self._root, environ=environ, gpu=gpu)
+        self.environments = Environments(self._root, environ=environ, gpu=gpu)
+        self._layouts: dict[tuple[tuple[File, int, int], ...], Path] = {}
         self._path = environ.get("PATH") or USUAL_PATH
         self._strict = strict
+
+    async def present(self, _container: Json) -> Image | None:
+        """What a name means is looked up anew each time."""
+        return None
 
     async def prepare(self, reference: str, annotations: Mapping[str, str], progress: Progress) -> Image:
         """The image, its environment built if need be while `progress` is told in short lines; or ImageFailed.
@@ -61,24 +73,65 @@ class Images:
         """
         entry = self._catalogue.find(reference)
         if name := annotations.get(ENVIRONMENT, ""):
-            environment: Path | None = self._named(name)
+            environment: Path | None = self.named(name)
         elif entry is None:
             environment = await self._started_from(reference, progress)
         elif entry.recipe is None:
             environment = None
         else:
-            environment = await self._environments.build(entry.recipe, progress)
-        return self._image(reference, entry, environment)
-
-    def _image(self, reference: str, entry: Entry | None, environment: Path | None) -> Image:
-        made_of = () if environment is None else _made_of(environment)
-        programs = [] if environment is None else [environment / "bin"]
+            environment = await self.environments.build(entry.recipe, progress)
         if entry is None:
-            return Image(reference, {"PATH": _joined(programs, self._path)}, folders=made_of)
+            return self._bare(reference, environment)
+        if not entry.files:
+            return self._image(reference, entry, environment, self._root)
         try:
-            laid_out, placed = lay_out(entry.files, self._root / "files")
+            laid_out = await anyio.to_thread.run_sync(self.layout, entry)
         except OSError as error:
             raise ImageFailed(f"the files of image {reference} cannot be laid out: {error}") from error
+        return self._image(reference, entry, environment, laid_out)
+
+    def find(self, reference: str) -> Entry | None:
+        return self._catalogue.find(reference)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All of the catalogue; where several stand for the same image, the first of them counts."""
+        return self._catalogue.all()
+
+    @property
+    def complaints(self) -> tuple[Complaint, ...]:
+        """What is wrong with the files of the catalogue that were left out when it was last read."""
+        return self._catalogue.complaints
+
+    @property
+    def root(self) -> Path:
+        return self._root
+
+    def folder_of(self, entry: Entry) -> Path | None:
+        """Where the entry's environment is, or will be once it is built."""
+        return None if entry.recipe is None else self._root / self.environments.key(entry.recipe)
+
+    def layout(self, entry: Entry) -> Path:
+        """The folder that has the entry's files in it; made, and its files read, only when one of them has changed."""
+        as_they_are = tuple((file, *_stamp(file.source)) for file in entry.files)
+        known = self._layouts.get(as_they_are)
+        if known is None or not known.exists():
+            known = self._layouts[as_they_are] = lay_out(entry.files, self._root / FILES)
+        touch(known)
+        return known
+
+    def layout_name(self, entry: Entry) -> str:
+        """What the folder that `layout` makes is called."""
+        return _digest(entry.files, [file.source.read_bytes() for file in entry.files])
+
+    def _bare(self, reference: str, environment: Path | None) -> Image:
+        assert environment is not None  # an image that nobody describes runs in some environment
+        path = _joined([environment / "bin"], self._path)
+        return Image(reference, {"PATH": path}, folders=_made_of(environment))
+
+    def _image(self, reference: str, entry: Entry, environment: Path | None, laid_out: Path) -> Image:
+        made_of = () if environment is None else _made_of(environment)
+        programs = [] if environment is None else [environment / "bin"]
+        placed = tuple((file.target, laid_out / file.target.lstrip("/"), file.mode) for file in entry.files)
         # Without namespaces the files are not at their paths, and commands and modules must be found all the same.
         commands = [
             source.parent for file, (_, source, _) in zip(entry.files, placed, strict=True) if file.is_command
@@ -97,8 +150,9 @@ class Images:
             working_dir=entry.working_dir,
         )
 
-    def _named(self, name: str) -> Path:
-        folder = self._root / "named"
+    def named(self, name: str) -> Path:
+        """The environment of that name; ImageFailed names those there are."""
+        folder = self._root / NAMED
         if not ENVIRONMENT_NAME.fullmatch(name):
             raise ImageFailed(
                 f"{ENVIRONMENT}: {name!r} is not a name: letters, digits, `.`, `_` and `-` are allowed"
@@ -112,7 +166,9 @@ class Images:
                 f"{ENVIRONMENT}: there is no environment {name!r} ({known}); "
                 f"make it with `fullrank env create {name} -r requirements.txt`"
             )
-        return (folder / name).resolve()
+        environment = (folder / name).resolve()
+        touch(environment)
+        return environment
 
     async def _started_from(self, reference: str, progress: Progress) -> Path:
         broken = "".join(f"; not read: {complaint}" for complaint in self._catalogue.complaints)
@@ -136,8 +192,11 @@ class _Catalogue:
         self._signature: Signature | None = None
 
     def find(self, reference: str) -> Entry | None:
+        return next((entry for entry in self.all() if entry.matches(reference)), None)
+
+    def all(self) -> tuple[Entry, ...]:
         self._refresh()
-        return next((entry for entry in self._entries if entry.matches(reference)), None)
+        return self._entries
 
     def _refresh(self) -> None:
         signature = tuple(found for folder in self.folders for found in _yaml_files(folder))
@@ -170,15 +229,15 @@ def _made_of(environment: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys((environment, linked.parent.parent, real.parent.parent)))
 
 
-def lay_out(files: Sequence[File], root: Path) -> tuple[Path, tuple[tuple[str, Path, int], ...]]:
+def _stamp(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def lay_out(files: Sequence[File], root: Path) -> Path:
     """Copies in a folder shaped like the image: what pods see has its mode, and stays when its origin changes."""
-    if not files:
-        return root, ()
     contents = [file.source.read_bytes() for file in files]
-    digest = hashlib.sha256()
-    for file, content in zip(files, contents, strict=True):
-        digest.update(f"{file.target}\0{file.mode:o}\0{len(content)}\0".encode() + content)
-    folder = root / digest.hexdigest()[:16]
+    folder = root / _digest(files, contents)
     if not folder.exists():
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root, prefix=".") as half_made:
@@ -189,7 +248,14 @@ def lay_out(files: Sequence[File], root: Path) -> tuple[Path, tuple[tuple[str, P
                 place.write_bytes(content)
                 place.chmod(file.mode)
             _rename_unless_there(shaped, folder)
-    return folder, tuple((file.target, folder / file.target.lstrip("/"), file.mode) for file in files)
+    return folder
+
+
+def _digest(files: Sequence[File], contents: Sequence[bytes]) -> str:
+    digest = hashlib.sha256()
+    for file, content in zip(files, contents, strict=True):
+        digest.update(f"{file.target}\0{file.mode:o}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
 
 
 def _rename_unless_there(source: Path, target: Path) -> None:
@@ -201,7 +267,7 @@ def _rename_unless_there(source: Path, target: Path) -> None:
         shutil.rmtree(source)
 
 
-def _moved(folders: str, placed: Sequence[tuple[str, Path, int]]) -> str:
+def _moved(folders: str, placed: Placed) -> str:
     """A list of folders, those of the image where they were laid out."""
     places = {posixpath.dirname(target): str(source.parent) for target, source, _ in placed}
     return os.pathsep.join(places.get(folder, folder) for folder in folders.split(os.pathsep))

@@ -3,6 +3,9 @@
 A folder carries an environment's name only when it is whole: environments are relocatable, so they are made in
 `<key>.building` and moved at the end. That folder is also the lock between processes: whoever holds it builds, and uv
 inherits the lock, so that an orphaned uv is waited for too. What a killed process leaves, the next builder sweeps.
+
+Beside its packages an environment holds `recipe.json`, what it was made from; its folder's time is when somebody last
+asked for it, which keeps it from being discarded before whoever asked has begun to use it.
 """
 
 import fcntl
@@ -34,6 +37,7 @@ from fullrank.images.uv_output import answer, progress_line
 
 Progress: TypeAlias = Callable[[str], Awaitable[None]]
 
+RECIPE = "recipe.json"
 RUNNING_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 LOOK_AGAIN = 0.2  # seconds between two looks at what another process is building
 
@@ -78,6 +82,7 @@ class Environments:
         key = self.key(recipe)
         target = self._root / key
         if is_whole(target):
+            touch(target)
             return target
         build = self._builds.setdefault(key, _Build())
         build.listeners.append(progress)
@@ -90,7 +95,29 @@ class Environments:
             build.listeners.remove(progress)
             if not build.listeners:
                 self._builds.pop(key, None)
+        touch(target)
         return target
+
+    async def discard(self, key: str, may_go: Callable[[Path], bool]) -> bool:
+        """Takes an environment away, if it may still go once nobody can be building it."""
+        target = self._root / key
+
+        async def nobody_listens(_line: str) -> None:
+            return
+
+        async with _claimed(target.with_name(f"{key}.building"), nobody_listens) as (folder, _):
+            if not target.is_dir() or not may_go(target):
+                return False
+            await anyio.to_thread.run_sync(_remove, folder / "environment")
+            target.rename(folder / "environment")
+        return True
+
+    def sweep(self) -> None:
+        """Takes away what builders that were killed left; those that live hold on to theirs."""
+        for folder in self._root.glob("*.building"):
+            if (lock := _claim(folder)) is not None:
+                _remove(folder)
+                os.close(lock)
 
     async def _build_once(self, recipe: Recipe, target: Path, build: _Build) -> None:
         if build.failure:
@@ -125,6 +152,7 @@ class Environments:
             if recipe.requirements:
                 torch = self._torch_arguments(recipe.requirements, python, environ, folder)
                 await uv_here.install(made, recipe.requirements, (*uv_arguments(pip), *torch))
+            _write_recipe(made, recipe)
             await anyio.to_thread.run_sync(_remove, target)
             made.rename(target)
 
@@ -149,6 +177,28 @@ class Environments:
 def is_whole(environment: Path) -> bool:
     """Whether it is there and its interpreter, a link to one of this machine, still is as well."""
     return (environment / "bin" / "python").exists()
+
+
+def touch(environment: Path) -> None:
+    """Notes that somebody is about to use it."""
+    with suppress(
+        OSError
+    ):  # of another user, on a disk that cannot be written to: then nobody here discards it
+        os.utime(environment)
+
+
+def recipe_of(environment: Path) -> Recipe | None:
+    """What an environment was made from, where it says so."""
+    try:
+        written = json.loads((environment / RECIPE).read_text(encoding="utf-8"))
+        return Recipe(tuple(written["requirements"]), written["python"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _write_recipe(environment: Path, recipe: Recipe) -> None:
+    written = {"python": recipe.python or RUNNING_PYTHON, "requirements": list(recipe.requirements)}
+    (environment / RECIPE).write_text(json.dumps(written), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
