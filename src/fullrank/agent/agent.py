@@ -19,7 +19,7 @@ from fullrank.agent.node import Machine, NodePost
 from fullrank.agent.places import Places
 from fullrank.agent.runtime import Runtime
 from fullrank.agent.sources import Source, references
-from fullrank.agent.supervisor import Node, PodSupervisor, Story
+from fullrank.agent.supervisor import ImageSource, Node, PodSupervisor, Story
 from fullrank.agent.volumes import release_volumes
 from fullrank.api.meta import Json, name_of, namespace_of, uid_of
 from fullrank.api.scheme import CONFIG_MAP, POD, SECRET, SERVICE, Kind
@@ -27,7 +27,6 @@ from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client
 from fullrank.clock import Clock
 from fullrank.errors import Unavailable
-from fullrank.images.catalogue import Images
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +41,13 @@ class NodeAgent:
         self,
         client: Client,
         runtime: Runtime,
-        images: Images,
+        images: ImageSource,
         clock: Clock,
         *,
         home: Path,
         machine: Machine,
         access: ApiAccess | None = None,
+        network: Network | None = None,
     ) -> None:
         self._post = NodePost(client, clock, machine)
         self._events = EventRecorder(client, "kubelet", clock, host=machine.name)
@@ -60,7 +60,7 @@ class NodeAgent:
             images,
             clock,
             places=Places(home),
-            network=Network(Places(home)),
+            network=network or Network(Places(home)),
             tell=self._stories.send_nowait,
             allocatable=self._post.capacity,
             access=access,
@@ -172,7 +172,7 @@ class NodeAgent:
 
     async def _remove(self, pod_uid: str) -> None:
         await stop_pod(self._node.runtime, pod_uid, 0)
-        self._node.runtime.forget(pod_uid)
+        await self._node.runtime.forget(pod_uid)
         release_volumes(pod_uid, self._node.places)
 
     def _supervise(self, tasks: TaskGroup, pod: Json) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from fullrank.agent.runtime import Attempt, Limits, Usage
 
@@ -51,6 +52,14 @@ class ControlGroups:
             unified = [_claimed_in_one(hierarchy, ours) for hierarchy in mounted if not hierarchy.controllers]
             found = {"": folder for folder in unified if folder is not None}  # noqa: B035  # there is one at most
         return cls(found)
+
+    def limit(self, controller: Literal["memory", "cpu"]) -> bool:
+        """Whether limits of this sort are kept by the kernel."""
+        if controller in self._hierarchies:
+            return True
+        unified = self._hierarchies.get("")
+        # What is handed down to ours; ours itself comes and goes with the containers in it.
+        return unified is not None and controller in _words(unified.parent / "cgroup.subtree_control")
 
     def make(self, attempt: Attempt, limits: Limits) -> tuple[Path, ...]:
         """The groups that the attempt's processes shall enter, limited as asked."""
@@ -106,6 +115,24 @@ def usage(groups: Iterable[Path]) -> Usage | None:
     except (OSError, KeyError, ValueError):
         return None
     return None if seconds is None or memory is None else Usage(seconds, memory)
+
+
+def groups_of(pid: int, proc: Path = Path("/proc")) -> list[Path]:
+    """The groups that a process is in, whoever made them."""
+    try:
+        lines = (proc / str(pid) / "cgroup").read_text().splitlines()
+        mounted = list(mounted_hierarchies(proc / "self"))
+    except OSError:
+        return []
+    places = {
+        frozenset(listed.split(",")) - {""}: place
+        for _, listed, place in (line.split(":", 2) for line in lines)
+    }
+    return [
+        hierarchy.point / places[hierarchy.controllers].lstrip("/")
+        for hierarchy in mounted
+        if hierarchy.controllers in places
+    ]
 
 
 def remove(groups: Iterable[Path]) -> None:
@@ -178,7 +205,7 @@ def _claimed_in_one(hierarchy: Mounted, ours: str) -> Path | None:
     while place != hierarchy.point:
         place = place.parent
         with suppress(OSError):
-            if "memory" not in (place / "cgroup.subtree_control").read_text().split():
+            if not {"memory", "cpu"} <= {*_words(place / "cgroup.subtree_control")}:
                 _enable(place)
             (place / ours).mkdir(exist_ok=True)
             _enable(place / ours)
@@ -205,6 +232,13 @@ def _remove_tree(folder: Path) -> None:
             if child.is_dir():
                 _remove_tree(child)
         folder.rmdir()
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
 
 
 def _number(path: Path) -> int:

@@ -70,7 +70,7 @@ def parsed(answer: str) -> dict[str, int]:
 def device_variables(pod: Json, container: Json) -> dict[str, str]:
     """What a container is to see of the GPUs: those it was given and no others, also when it asked for none."""
     mine = _share_of(pod, container)
-    seen = ",".join(name for name in mine if not name.startswith(FAKE))
+    seen = ",".join(real_devices(pod, container))
     variables = {"CUDA_VISIBLE_DEVICES": seen, "NVIDIA_VISIBLE_DEVICES": seen or "void"}
     limits = _asked(container)
     if seen and (memory := whole(limits.get(SHARED_MEMORY, 0))):
@@ -79,6 +79,11 @@ def device_variables(pod: Json, container: Json) -> dict[str, str]:
     if seen and (cores := whole(limits.get(SHARED_CORES, 0))):
         variables["CUDA_DEVICE_SM_LIMIT"] = str(cores)
     return variables
+
+
+def real_devices(pod: Json, container: Json) -> tuple[str, ...]:
+    """The cards a container was given, without pretended ones."""
+    return tuple(name for name in _share_of(pod, container) if not name.startswith(FAKE))
 
 
 def _share_of(pod: Json, container: Json) -> list[str]:

@@ -4,10 +4,10 @@ import os
 import pwd
 from collections.abc import Mapping
 
-from fullrank.agent.devices import device_variables
+from fullrank.agent.devices import device_variables, real_devices
 from fullrank.agent.environment import expand
 from fullrank.agent.places import Places
-from fullrank.agent.runtime import Attempt, Launch, Limits, Mount
+from fullrank.agent.runtime import Attempt, Launch, Limits, Mount, Powers
 from fullrank.agent.sources import Unprepared
 from fullrank.api.meta import Json, name_of, namespace_of, uid_of
 from fullrank.api.quantity import milli, whole
@@ -38,7 +38,7 @@ def launch_of(
         argv=argv,
         env={
             "HOSTNAME": hostname_of(pod),
-            "HOME": _home(user),
+            **({} if image.id else {"HOME": _home(user)}),
             **image.env,
             **variables,
             **device_variables(pod, container),
@@ -53,14 +53,28 @@ def launch_of(
         read_only=(container.get("securityContext") or {}).get("readOnlyRootFilesystem", False),
         mounts=files + mounts,
         folders=image.folders,
+        identity=frozenset({"HOSTNAME", *_names_of_itself(container)}),
         names=places.names(namespace_of(pod)),
         addresses=addresses,
+        image=image.id,
+        stop_signal=image.stop_signal,
+        powers=powers_of(container),
+        devices=real_devices(pod, container),
     )
 
 
 def hostname_of(pod: Json) -> str:
     hostname: str = pod["spec"].get("hostname") or name_of(pod)
     return hostname[:63].rstrip("-.")
+
+
+def _names_of_itself(container: Json) -> list[str]:
+    """The variables that the manifest fills with the pod's own name."""
+    return [
+        one["name"]
+        for one in container.get("env") or ()
+        if ((one.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath") == "metadata.name"
+    ]
 
 
 def _argv(container: Json, image: Image, variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -74,6 +88,17 @@ def _argv(container: Json, image: Image, variables: Mapping[str, str]) -> tuple[
 def _identity(pod: Json, container: Json, image: Image) -> tuple[int | None, int | None]:
     wanted = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
     return wanted.get("runAsUser", image.user), wanted.get("runAsGroup")
+
+
+def powers_of(container: Json) -> Powers:
+    context = container.get("securityContext") or {}
+    capabilities = context.get("capabilities") or {}
+    return Powers(
+        added=tuple(capabilities.get("add") or ()),
+        dropped=tuple(capabilities.get("drop") or ()),
+        all=bool(context.get("privileged")),
+        grow=context.get("allowPrivilegeEscalation") is not False,
+    )
 
 
 def _limits(container: Json) -> Limits:

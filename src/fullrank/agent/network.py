@@ -5,10 +5,11 @@ pods' and services' names to these addresses. It is renamed into place: containe
 """
 
 import errno
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from fullrank.agent.launching import hostname_of
@@ -29,15 +30,30 @@ TITLE, HOST_NETWORK_TITLE = (
 class Network:
     """Who is where, kept up to date by the agent; `settle` writes what changed since it was last called."""
 
-    def __init__(self, places: Places, *, many: bool = HAS_MANY_ADDRESSES) -> None:
+    def __init__(
+        self,
+        places: Places,
+        *,
+        many: bool = HAS_MANY_ADDRESSES,
+        subnet: IPv4Network | None = None,
+        whole: bool = False,
+        start: int = 0,
+    ) -> None:
+        """`subnet`: where pods have a network of their own; `whole`: where they have a root of their own; `start`:
+        any number, another one for each home, since two homes' pods with the same address would be in each other's way.
+
+        There the hosts file itself is mounted: it is written to in place, and says nothing of what the host knows.
+        """
         self._places = places
-        self._many = many
+        self._many = many or subnet is not None
+        self._first, self._last = (int(subnet[2]), int(subnet[-3])) if subnet else (FIRST, LAST)
+        self._whole = whole
         self._pods: dict[str, Json] = {}
         self._services: dict[str, Json] = {}
         self._linked: dict[str, Json] = {}  # the few of them that become variables
         self._addresses: dict[str, str] = {}
         self._held: set[str] = set()
-        self._next = FIRST
+        self._next = self._first + start % (self._last - self._first)
         self._stale: set[str] = set()
 
     def seat(self, pod: Json, *, host: str = "") -> str:
@@ -45,12 +61,20 @@ class Network:
         uid = uid_of(pod)
         if uid not in self._addresses:
             told = (pod.get("status") or {}).get("podIP") or ""
-            self._addresses[uid] = host or (told if told and told not in self._held else self._free())
+            self._addresses[uid] = host or (told if self._could_have(told) else self._free())
             if not host:
                 self._held.add(self._addresses[uid])
             self._pods[uid] = pod
             self._stale.add(namespace_of(pod))
         return self._addresses[uid]
+
+    def _could_have(self, address: str) -> bool:
+        """A pod's address from before; what ran it then may have been another runtime."""
+        return (
+            bool(address)
+            and address not in self._held
+            and (not self._many or self._first <= int(IPv4Address(address)) <= self._last)
+        )
 
     def unseat(self, pod: Json) -> None:
         if self._pods.pop(uid_of(pod), None) is not None:
@@ -74,6 +98,11 @@ class Network:
         services = [service for service in self._services.values() if namespace_of(service) == namespace]
         return resolve(namespace, pods, services, lambda pod: self._addresses[uid_of(pod)])
 
+    def aliases(self, pod: Json) -> tuple[str, ...]:
+        """The names that lead to a pod."""
+        own = self._addresses[uid_of(pod)]
+        return tuple(sorted(name for name, behind in self.names(namespace_of(pod)).items() if own in behind))
+
     def links(self, namespace: str) -> dict[str, str]:
         """The namespace's services as variables."""
         services = [service for service in self._linked.values() if namespace_of(service) == namespace]
@@ -93,13 +122,14 @@ class Network:
     def settle(self) -> None:
         """Writes the hosts files of namespaces in which something changed."""
         for namespace in sorted(self._stale):
-            names, host = self.names(namespace), _lines_of_the_host()
-            _write(self._places.names(namespace), render(names, host))
+            names, host = self.names(namespace), [] if self._whole else _lines_of_the_host()
+            write = _write_in_place if self._whole else _write
+            write(self._places.names(namespace), render(names, host))
             for pod in self._pods.values():
                 if namespace_of(pod) == namespace and _has_own_file(pod):
                     title = HOST_NETWORK_TITLE if pod["spec"].get("hostNetwork") else TITLE
                     aliases = pod["spec"].get("hostAliases") or []
-                    _write(self.folder(pod), render(names, host, title=title, aliases=aliases))
+                    write(self.folder(pod), render(names, host, title=title, aliases=aliases))
             self._stale.discard(namespace)
 
     def _free(self) -> str:
@@ -111,7 +141,7 @@ class Network:
         return address
 
     def _advance(self) -> None:
-        self._next = self._next + 1 if self._next < LAST else FIRST
+        self._next = self._next + 1 if self._next < self._last else self._first
 
 
 def resolve(
@@ -153,6 +183,15 @@ def _write(folder: Path, text: str) -> None:
     part.write_text(text, encoding="utf-8")
     part.chmod(0o644)
     part.rename(folder / "hosts")
+
+
+def _write_in_place(folder: Path, text: str) -> None:
+    """For those who see this very file; it is never empty."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / "hosts", os.O_WRONLY | os.O_CREAT, 0o644)
+    with open(handle, "wb") as file:
+        file.write(text.encode())
+        file.truncate()
 
 
 def render(

@@ -31,6 +31,7 @@ class Machine:
     name: str
     version: str
     address: str = "127.0.0.1"
+    runtime: str = "process"
     resources: Mapping[str, str] = field(default_factory=dict)  # e.g. nvidia.com/gpu
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -92,7 +93,7 @@ class NodePost:
                 "operatingSystem": platform.system().lower(),
                 "osImage": _os_image(),
                 "kernelVersion": platform.release(),
-                "containerRuntimeVersion": f"process://{self._machine.version}",
+                "containerRuntimeVersion": f"{self._machine.runtime}://{self._machine.version}",
                 "kubeletVersion": f"v{self._machine.version}+fullrank",
                 "kubeProxyVersion": "",
                 "machineID": "",

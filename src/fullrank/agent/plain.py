@@ -2,6 +2,7 @@
 
 Pure. Mount targets in the command, the working directory and the environment become the folders behind them, and names
 of services become addresses; a program that has such a path built in is out of luck, hence the warning on the pod.
+Variables that say what the pod is called stay as they are: programs find in them who they are, not how to be reached.
 """
 
 import re
@@ -20,7 +21,10 @@ def without_namespaces(launch: Launch) -> Launch:
     return replace(
         launch,
         argv=tuple(paths(word) for word in launch.argv),
-        env={name: names(paths(value)) for name, value in launch.env.items()},
+        env={
+            name: value if name in launch.identity else names(paths(value))
+            for name, value in launch.env.items()
+        },
         working_dir=paths(launch.working_dir),
         mounts=(),
         names=None,

@@ -179,7 +179,7 @@ def terminated(run: Run) -> Json:
 
 
 def _container_id(run: Run) -> str:
-    return f"process://{run.attempt.pod_uid}/{run.attempt.container}/{run.attempt.number}"
+    return f"{run.engine}://{run.attempt.pod_uid}/{run.attempt.container}/{run.attempt.number}"
 
 
 def _waiting(reason: str, message: str) -> Json:

@@ -39,6 +39,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Powers:
+    """What a container's programs may do, where an engine can say so: capabilities by their names in manifests."""
+
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    all: bool = False  # privileged
+    grow: bool = True  # a program may gain more than its parent has
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Everything one attempt needs, resolved: no manifest and no API is looked at after this."""
 
@@ -55,10 +65,19 @@ class Launch:
     limits: Limits = Limits()
     mounts: tuple[Mount, ...] = ()
     folders: tuple[Path, ...] = ()  # of this machine, seen where they are by whomever the program runs as
+    identity: frozenset[str] = frozenset(
+        {"HOSTNAME"}
+    )  # variables that say who the pod is, not how to reach it
     names: Path | None = None  # a folder with a `hosts` file that follows the namespace's services
     addresses: Mapping[str, str] = field(
         default_factory=dict
     )  # names → addresses, where names cannot be resolved
+    image: str = ""  # an engine's id of it
+    address: str = ""  # the pod's own; without one it has the machine's
+    aliases: tuple[str, ...] = ()  # the names that lead to this address
+    stop_signal: str = ""  # the image's wish
+    powers: Powers = Powers()
+    devices: tuple[str, ...] = ()  # GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,7 @@ class Run:
     attempt: Attempt
     started_at: datetime
     exit: Exit | None = None
+    engine: str = "process"  # what ran it
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +112,10 @@ class Execution:
 
 
 class Runtime(Protocol):
+    @property
+    def engine(self) -> str:
+        """What runs containers, as in their ids: `process`, `podman`, `docker`."""
+
     async def start(self, launch: Launch) -> datetime:
         """Starts the attempt unless it ever was; tells when it began. Failing to start is an Exit, not an exception."""
 
@@ -107,8 +131,8 @@ class Runtime(Protocol):
     def pods(self) -> tuple[str, ...]:
         """The uids of all pods of which something is kept."""
 
-    def forget(self, pod_uid: str) -> None:
-        """Drops what is kept on disk of a pod whose attempts have all ended (its logs stay)."""
+    async def forget(self, pod_uid: str) -> None:
+        """Drops what is kept of a pod whose attempts have all ended (its logs stay)."""
 
     async def execute(
         self, attempt: Attempt, argv: Sequence[str], streams: tuple[int, int, int]
@@ -120,6 +144,9 @@ class Runtime(Protocol):
 
     def usage(self, attempt: Attempt) -> Usage | None:
         """What a running attempt uses now, where that is known."""
+
+    def unenforced(self, limits: Limits, /) -> str:
+        """Which of these limits this machine does not keep, and what is done instead, in a sentence; empty if none."""
 
     async def shortcomings(self) -> str:
         """What this machine keeps the runtime from giving to containers, in a sentence; empty if nothing."""

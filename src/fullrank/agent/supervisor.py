@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -58,7 +59,7 @@ from fullrank.api.scheme import POD
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
 from fullrank.errors import Conflict, NotFound, Unavailable
-from fullrank.images.catalogue import Image, ImageFailed, Images
+from fullrank.images.catalogue import Image, ImageFailed, Progress
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,14 @@ class Story:
     field_path: str
 
 
+class ImageSource(Protocol):
+    async def present(self, container: Json) -> Image | None:
+        """The image of a container, if nothing need be done to have it."""
+
+    async def prepare(self, reference: str, annotations: Mapping[str, str], progress: Progress) -> Image:
+        """The image, once it is there; or ImageFailed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """What all supervisors of a node share."""
@@ -88,7 +97,7 @@ class Node:
     address: str
     client: Client
     runtime: Runtime
-    images: Images
+    images: ImageSource
     clock: Clock
     places: Places
     network: Network
@@ -147,7 +156,7 @@ class PodSupervisor:
         if self._phase not in OVER or is_terminating(self.pod):
             self._record = await self._adopt()
             await self._supervise()
-        self._clear()
+        await self._clear()
         while not self._is_gone and not is_terminating(self.pod):
             await self._look(None)
         await self._leave()
@@ -239,7 +248,13 @@ class PodSupervisor:
         self._news.set()
 
     async def _pull(self, start: Start) -> Image | None:
-        reference = self._spec(start.container)["image"]
+        container = self._spec(start.container)
+        reference = container["image"]
+        if (image := await self._node.images.present(container)) is not None:
+            text = f'Container image "{reference}" already present on machine'
+            self._tell("Normal", "Pulled", text, start.container)
+            self._note(start.container, delay=Delay(), image_id=image.id)
+            return image
         self._tell("Normal", "Pulling", f'Pulling image "{reference}"', start.container)
 
         remarks: list[str] = []
@@ -256,7 +271,7 @@ class PodSupervisor:
         self._failures.pop(start.container, None)
         pulled = ": ".join([f'Successfully pulled image "{reference}"', *remarks])
         self._tell("Normal", "Pulled", pulled, start.container)
-        self._note(start.container, delay=Delay(), image_id=reference)
+        self._note(start.container, delay=Delay(), image_id=image.id or reference)
         return image
 
     async def _pull_failed(self, name: str, reference: str, why: str) -> None:
@@ -306,7 +321,13 @@ class PodSupervisor:
             places=node.places,
             addresses={name: addresses[0] for name, addresses in names.items()},
         )
-        return replace(launch, names=node.network.folder(pod))
+        own = "" if pod["spec"].get("hostNetwork") else self._record.pod_ip
+        return replace(
+            launch,
+            names=node.network.folder(pod),
+            address=own,
+            aliases=node.network.aliases(pod) if own else (),
+        )
 
     async def _access_mounts(self, others: Sequence[Mount]) -> list[Mount]:
         node, pod = self._node, self.pod
@@ -336,10 +357,12 @@ class PodSupervisor:
         self._node.network.settle()
         if warning := await self._node.runtime.shortcomings():
             self._tell("Warning", "NotIsolated", warning, name)
+        if warning := self._node.runtime.unenforced(launch.limits):
+            self._tell("Warning", "LimitNotEnforced", warning, name)
         remember(self.pod, self._node.places)
         began = await self._node.runtime.start(launch)
         self._failures.pop(name, None)
-        runs = (*self._record.of(name).runs, Run(launch.attempt, began))
+        runs = (*self._record.of(name).runs, Run(launch.attempt, began, engine=self._node.runtime.engine))
         spec = self._spec(name)
         self._note(
             name, runs=runs, delay=Delay(), has_started=starts_at_once(spec), is_well=is_well_at_once(spec)
@@ -408,10 +431,10 @@ class PodSupervisor:
             patient, grace, note=partial(self._note, name), tell=partial(self._tell, container=name)
         )
 
-    def _clear(self) -> None:
+    async def _clear(self) -> None:
         """Takes away everything but the logs: what the pod was is in its status now."""
+        await self._node.runtime.forget(uid_of(self.pod))
         self._node.network.unseat(self.pod)
-        self._node.runtime.forget(uid_of(self.pod))
         release_volumes(uid_of(self.pod), self._node.places)
 
     async def _leave(self) -> None:

@@ -7,7 +7,8 @@ is over, or never was. A parent leaves in the folder
     started.json   before the container's program runs: it was started, and is never started again
     exit.json      how it ended, in one rename
 
-and reads from the FIFO `control`: `T` asks the container's program to end (SIGTERM), `K` kills everything.
+and reads from the FIFO `control`: `T` asks the container's program to end (SIGTERM), `K` kills everything. The parent
+of a process runs it itself (`parent`); that of an engine's container has the engine run it (`keeper`).
 
 The modules here import each other relatively and nothing of the rest of the package, whose imports would cost memory in
 every parent.

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 
 LONGEST = 16 * 1024
 LARGEST = 64 << 20
@@ -81,6 +82,21 @@ class ContainerLog:
             return  # then it grows a little more
         os.close(self._file)
         self._open()
+
+
+def kept_bytes(path: str) -> dict[str, int]:
+    """How much of what a container wrote to each stream is in its log."""
+    found = {"stdout": 0, "stderr": 0}
+    number, pieces = 1, [path]
+    while os.path.exists(f"{path}.{number}"):
+        pieces.append(f"{path}.{number}")
+        number += 1
+    for piece in pieces:
+        with suppress(FileNotFoundError), open(piece, "rb") as file:
+            for line in file:
+                _, stream, tag, text = line.split(b" ", 3)
+                found[stream.decode()] += len(text) - (tag == b"P")
+    return found
 
 
 def _entry(stream: str, tag: bytes, text: bytes) -> bytes:

@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 
 from . import kernel, roots
 from .container_log import ContainerLog
+from .memory import MemoryWatch
+from .records import NOT_STARTED, not_started, record
 
-NOT_STARTED = 128
 NEVER = float("inf")
 LINGER = 2.0  # seconds for pipes that something out of our reach still holds, after the container's end
 
@@ -39,7 +40,7 @@ def tend(folder: str, alive: int, level: str) -> NoReturn:
     except OSError as problem:
         if os.path.exists(f"{folder}/started.json"):
             raise
-        _record(folder, "exit.json", _not_started(f"failed to create container: {problem}"))
+        record(folder, "exit.json", not_started(f"failed to create container: {problem}"))
     finally:
         os._exit(status)  # whatever happened: never back into the nursery's loop
 
@@ -64,7 +65,7 @@ def enter_pids(level: str, user: int | None = None, group: int | None = None) ->
 
 def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
     control = os.open(f"{folder}/control", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    woken, waker = waking_pipe()
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     log = ContainerLog(launch["log"])
@@ -73,22 +74,24 @@ def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
     began = time.time_ns()
     container, report, gate, outputs = _fork_container(folder, level, launch)
     host_pid = int(os.read(report, 16) or 0)
-    _record(folder, "started.json", {"startedAt": began, "parent": _host_pid(), "container": host_pid})
+    record(folder, "started.json", {"startedAt": began, "parent": _host_pid(), "container": host_pid})
     os.write(gate, b"s")
     complaint = _read_all(report)
     if complaint:
         os.waitpid(container, 0)
         log.close()
-        _record(folder, "exit.json", _not_started(complaint.decode(errors="replace")))
+        record(folder, "exit.json", not_started(complaint.decode(errors="replace")))
         return
     with suppress(
         BrokenPipeError
     ):  # nobody listens: the server is gone, and the next one reads what is on disk
         os.write(alive, b"s")
-    code, finished = _keep(container, host_pid, control, woken, outputs, log, alone=level != "none")
+    watch = MemoryWatch(launch.get("watched_memory"), _host_pid())
+    code, finished = _keep(container, host_pid, control, woken, outputs, log, watch, alone=level != "none")
     log.finish()
-    reason = "OOMKilled" if code and _ran_out_of_memory(launch["out_of_memory"]) else ""
-    _record(
+    starved = watch.has_been_exceeded or _ran_out_of_memory(launch["out_of_memory"])
+    reason = "OOMKilled" if code and starved else ""
+    record(
         folder,
         "exit.json",
         {"code": code, "startedAt": began, "finishedAt": finished, "reason": reason, "message": ""},
@@ -97,9 +100,17 @@ def _run(folder: str, alive: int, level: str, launch: dict[str, Any]) -> None:
     _remove_control_groups(launch["control_groups"])
 
 
+def waking_pipe() -> tuple[int, int]:
+    """Where signals are heard of; without `pipe2`, which not every system has."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
 def _ran_out_of_memory(records: list[str]) -> bool:
-    for record in records:
-        with suppress(OSError), open(record, encoding="ascii") as file:
+    for file_name in records:
+        with suppress(OSError), open(file_name, encoding="ascii") as file:
             counts = dict(line.split() for line in file)
             if int(counts.get("oom_kill", 0)):
                 return True
@@ -120,16 +131,6 @@ def _remove_control_groups(folders: list[str]) -> None:
                 os.rmdir(one)
 
 
-def _not_started(why: str) -> dict[str, Any]:
-    return {
-        "code": NOT_STARTED,
-        "startedAt": 0,
-        "finishedAt": time.time_ns(),
-        "reason": "StartError",
-        "message": why,
-    }
-
-
 def _keep(
     container: int,
     host_pid: int,
@@ -137,10 +138,11 @@ def _keep(
     woken: int,
     outputs: dict[int, str],
     log: ContainerLog,
+    watch: MemoryWatch,
     *,
     alone: bool,
 ) -> tuple[int, int]:
-    """Until the container has ended and its pipes are empty: moves output, obeys, reaps."""
+    """Until the container has ended and its pipes are empty: moves output, obeys, watches, reaps."""
     poll = select.poll()
     for source in (control, woken, *outputs):
         poll.register(source, select.POLLIN)
@@ -148,7 +150,7 @@ def _keep(
     deadline = NEVER
     orders = b""
     while ended is None or (outputs and time.monotonic() < deadline):
-        wait = None if deadline == NEVER else max(0.0, deadline - time.monotonic()) * 1000
+        wait = watch.wait if deadline == NEVER else max(0.0, deadline - time.monotonic()) * 1000
         for source, _ in poll.poll(wait):
             if source in outputs:
                 if not _move(source, outputs, log):
@@ -163,7 +165,7 @@ def _keep(
         if status is not None:
             ended = os.waitstatus_to_exitcode(status), time.time_ns()
         # Asked to end, a shell goes at once; what it ran still has its grace, until it is over or the order to kill.
-        if b"K" in orders or (ended is not None and b"T" not in orders):
+        if (ended is None and watch.look()) or b"K" in orders or (ended is not None and b"T" not in orders):
             _kill_everything(container, alone)
             deadline = time.monotonic() + LINGER if ended is not None and deadline == NEVER else deadline
     _kill_everything(container, alone)
@@ -232,10 +234,10 @@ def _reap(container: int) -> int | None:
 
 def _fork_container(folder: str, level: str, launch: dict[str, Any]) -> tuple[int, int, int, dict[int, str]]:
     """Forks the container's program, which waits at a gate until its start is on disk."""
-    report, reporter = os.pipe2(os.O_CLOEXEC)
-    gate, opener = os.pipe2(os.O_CLOEXEC)
-    out, out_end = os.pipe2(os.O_CLOEXEC)
-    err, err_end = os.pipe2(os.O_CLOEXEC)
+    report, reporter = os.pipe()
+    gate, opener = os.pipe()
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
@@ -316,18 +318,3 @@ def _read_all(source: int) -> bytes:
         text += piece
     os.close(source)
     return text
-
-
-def _record(folder: str, name: str, content: dict[str, Any]) -> None:
-    """Writes a record in one rename. On a full disk it is tried until it succeeds: nobody else knows what it says."""
-    while True:
-        try:
-            with open(f"{folder}/{name}.part", "w", encoding="utf-8") as file:
-                json.dump(content, file)
-            os.rename(f"{folder}/{name}.part", f"{folder}/{name}")
-        except FileNotFoundError:
-            return  # the folder is gone: nobody wants to know
-        except OSError:
-            time.sleep(1)
-        else:
-            return

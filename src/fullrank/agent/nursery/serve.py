@@ -10,6 +10,7 @@ import sys
 from typing import NoReturn
 
 from . import kernel, roots
+from .keeper import keep
 from .parent import FURNISH, enter_pids, tend
 from .visitor import visit
 
@@ -41,6 +42,8 @@ def serve(home: str, levels: list[str]) -> NoReturn:
             asked = json.loads(request)
             if "argv" in asked:
                 visit(asked["folder"], asked["argv"], list(ends[:3]), ends[3], level)
+            if asked["kind"] == "container":
+                keep(asked["folder"], ends[0])
             tend(asked["folder"], ends[0], level)
         for end in ends:
             os.close(end)

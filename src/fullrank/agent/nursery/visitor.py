@@ -9,7 +9,7 @@ import termios
 from typing import Any, NoReturn
 
 from . import kernel
-from .parent import become_user, enter_control_groups, execute
+from .parent import become_user, enter_control_groups, execute, waking_pipe
 
 JOINED = {"root": ("ipc", "uts", "pid", "mnt"), "user": ("user", "ipc", "uts", "pid", "mnt"), "none": ()}
 
@@ -38,9 +38,9 @@ def _run(folder: str, argv: list[str], streams: list[int], result: int, level: s
     doors = [os.open(f"/proc/{host}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in JOINED[level]]
     for door in doors:
         kernel.join(door)
-    woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    woken, waker = waking_pipe()
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    report, reporter = os.pipe2(os.O_CLOEXEC)
+    report, reporter = os.pipe()
     child = os.fork()
     if child == 0:
         try:
