@@ -71,6 +71,10 @@ class Cache:
         """Calls `listener(old, new)` at each change; None is what was not there before, or is not there any more."""
         self._listeners.append(listener)
 
+    @property
+    def complete(self) -> bool:
+        return self._complete.is_set()
+
     async def synced(self) -> None:
         """Returns once everything that there was has been seen."""
         await self._complete.wait()

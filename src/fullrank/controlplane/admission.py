@@ -73,17 +73,20 @@ class Admission:
         """Fields that will be dropped; whether that is an error is the caller's wish (`fieldValidation`)."""
         return unknown_fields(obj, self.schema_of(kind))
 
-    def check_status(self, kind: Kind, obj: Json) -> None:
-        """A status from outside must at least have the shape that tables and the agent read."""
-        causes = _status_complaints(obj, self.schema_of(kind))
+    def with_checked_status(self, kind: Kind, obj: Json) -> Json:
+        """A status from outside must at least have the shape that tables, controllers and the agent read."""
+        schema = self.schema_of(kind)
+        causes = _status_complaints(obj, schema, required=kind.is_custom)
         if causes:
             raise Invalid(f'{kind.group_kind} "{name_of(obj)}"', causes)
+        known = schema.properties.get("status")
+        return {**obj, "status": pruned(obj["status"], known)} if known and obj.get("status") else obj
 
     def __call__(self, kind: Kind, obj: Json, old: Json | None) -> Json:
         """The object as it will be stored. Invalid, with every complaint, if it may not be."""
         schema = self.schema_of(kind)
         new: Json = with_defaults(pruned(obj, schema), schema)
-        causes = _schema_complaints(new, schema)
+        causes = _schema_complaints(new, schema, complete=kind.is_custom)
         if not any(cause.reason == "FieldValueTypeInvalid" for cause in causes):
             new = DEFAULTS[kind](new) if kind in DEFAULTS and not causes else new
             # What was let in once is not judged again by rules that may have changed since.
@@ -105,15 +108,15 @@ def _content(obj: Json) -> Json:
     return {field: value for field, value in obj.items() if field not in ("metadata", "status")}
 
 
-def _schema_complaints(obj: Json, schema: Schema) -> list[Cause]:
+def _schema_complaints(obj: Json, schema: Schema, *, complete: bool) -> list[Cause]:
     rest = {name: value for name, value in obj.items() if name != "status"}
-    return complaints(rest, schema) + _status_complaints(obj, schema)
+    return complaints(rest, schema) + _status_complaints(obj, schema, required=complete)
 
 
-def _status_complaints(obj: Json, schema: Schema) -> list[Cause]:
-    """A status need not be complete: its writers fill it bit by bit."""
+def _status_complaints(obj: Json, schema: Schema, *, required: bool) -> list[Cause]:
+    """That of Kubernetes' own kinds need not be complete, as in a cluster: its writers fill it bit by bit."""
     status, known = obj.get("status"), schema.properties.get("status")
-    return complaints(status, known, "status", required=False) if status is not None and known else []
+    return complaints(status, known, "status", required=required) if status is not None and known else []
 
 
 def _pod(new: Json, old: Json | None) -> list[Cause]:

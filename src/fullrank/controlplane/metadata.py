@@ -12,6 +12,7 @@ from fullrank.errors import BadRequest, Cause, Conflict, Invalid
 SERVER_OWNED = (
     "uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
 )  # fmt: skip
+LONGEST_REVISION = 18  # digits
 LONGEST_ANNOTATIONS = 256 * 1024
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words by accident
 _SHAPES: dict[str, tuple[type, str]] = {
@@ -162,6 +163,14 @@ def unknown_finalizers(new: Json, old: Json) -> list[Cause]:
     listed = ", ".join(f'"{finalizer}"' for finalizer in added)
     why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
     return [Cause("metadata.finalizers", f"Forbidden: {why}", "FieldValueForbidden")]
+
+
+def revision_named(text: str) -> int:
+    """The revision that a question names; 0 where it names none."""
+    if text and not (text.isdecimal() and len(text) <= LONGEST_REVISION):
+        shown = text if len(text) <= LONGEST_REVISION else f"{text[:LONGEST_REVISION]}…"
+        raise BadRequest(f'invalid resource version: resourceVersion: Invalid value: "{shown}": not a number')
+    return int(text or 0)
 
 
 def differs_beyond(new: Json, old: Json, parts: tuple[str, ...]) -> bool:

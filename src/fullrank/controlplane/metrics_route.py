@@ -24,6 +24,12 @@ class Reading(Protocol):
     @property
     def memory(self) -> int: ...
 
+    @property
+    def gpus(self) -> float | None: ...
+
+    @property
+    def gpu_memory(self) -> int | None: ...
+
 
 class Meter(Protocol):
     """Whoever can tell what running containers and the machine use."""
@@ -94,7 +100,13 @@ async def _nodes(meter: Meter, nodes: Sequence[Json]) -> list[tuple[Json, Json]]
 
 
 def _amounts(reading: Reading) -> Json:
-    return {"cpu": f"{round(reading.cores * 1e9)}n", "memory": f"{reading.memory // 1024}Ki"}
+    """GPUs in the units in which they are asked for: cards, and megabytes of them."""
+    used = {"cpu": f"{round(reading.cores * 1e9)}n", "memory": f"{reading.memory // 1024}Ki"}
+    if reading.gpus is not None:
+        used["nvidia.com/gpu"] = f"{round(reading.gpus * 1000)}m"
+    if reading.gpu_memory is not None:
+        used["nvidia.com/gpumem"] = str(reading.gpu_memory >> 20)
+    return used
 
 
 def _metadata(obj: Json) -> Json:

@@ -18,6 +18,7 @@ TOO_OLD = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
+LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,17 @@ def page(
     chosen: Callable[[Json], bool] | None,
     limit: int,
     proceed: str,
+    at: int | None = None,
 ) -> Page:
-    token = _decoded(proceed) if proceed else _Token(store.revision, "")
+    """The first page, as of revision `at` (the last one unless given), or the one that `proceed` leads to."""
+    token = _decoded(proceed) if proceed else _Token(store.revision if at is None else at, "")
     if token.rv < 0:  # from a token that came with a Gone: go on with what is there now
         token = _Token(store.revision, token.start)
     try:
         found = store.select(kind.group_resource, namespace, at=token.rv)
     except Gone as error:
+        if not proceed:
+            raise Gone(str(error) if token.rv > store.revision else LIST_TOO_OLD) from error
         raise Gone(TOO_OLD, _encoded(_Token(-1, token.start))) from error
     start = tuple(token.start.split("/", 1)) if token.start else ("", "")
     matching = [

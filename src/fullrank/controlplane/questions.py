@@ -14,8 +14,9 @@ from fullrank.api.meta import Json, moment_of
 from fullrank.api.scheme import NAMESPACE, Kind, Scheme
 from fullrank.client.port import PatchType, Propagation
 from fullrank.controlplane import protobuf
+from fullrank.controlplane.metadata import invalid_options, revision_named
 from fullrank.controlplane.registry import Preconditions
-from fullrank.errors import BadRequest, Cause, Invalid, NotFound, Unsupported
+from fullrank.errors import BadRequest, Cause, CauseReason, Invalid, NotFound, Unsupported
 
 Form = Literal["plain", "table", "partial", "aggregated"]
 PatchForm = PatchType | Literal["apply"]
@@ -29,6 +30,7 @@ PATCHES: dict[str, PatchForm] = {
     "application/apply-patch+yaml": "apply",
 }
 LONGEST_MANAGER = 128
+FORBIDDEN: CauseReason = "FieldValueForbidden"
 PROPAGATIONS: dict[str, Propagation] = {
     "Background": "Background",
     "Foreground": "Foreground",
@@ -120,6 +122,25 @@ class Query:
         raise Invalid(
             f'{options}.meta.k8s.io ""', [Cause("fieldValidation", problem, "FieldValueNotSupported")]
         )
+
+
+def list_revision(query: Query) -> tuple[int, bool]:
+    """The revision that a list names (0: none), and whether it wants that very one, not just nothing older."""
+    match, revision = query.text("resourceVersionMatch"), query.text("resourceVersion")
+    problem, reason = "", FORBIDDEN
+    if match and query.text("continue"):
+        problem = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+    elif match and not revision:
+        problem = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+    elif match not in ("", "Exact", "NotOlderThan"):
+        problem = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        reason = "FieldValueNotSupported"
+    elif match == "Exact" and revision == "0":
+        problem = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+    if problem:
+        raise invalid_options("ListOptions", Cause("resourceVersionMatch", problem, reason))
+    number = revision_named(revision)
+    return number, match == "Exact" or (not match and number > 0 and bool(query.number("limit")))
 
 
 @dataclass(frozen=True, slots=True)

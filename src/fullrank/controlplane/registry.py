@@ -122,26 +122,24 @@ class Registry:
         fields: str = "",
         limit: int = 0,
         proceed: str = "",
+        at: int | None = None,
     ) -> Page:
-        """A page of the objects that match, in order of namespace and name, all as of one revision."""
+        """A page of the objects that match, in order of namespace and name, all as of one revision (the last)."""
         chosen = _selection(kind, labels, fields)
-        return page(self.store, kind, namespace, chosen=chosen, limit=limit, proceed=proceed)
+        return page(self.store, kind, namespace, chosen=chosen, limit=limit, proceed=proceed, at=at)
 
     def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
     ) -> Watching:
         """Events after `since`; with none (or 0), first an ADDED for everything there is. To be entered with `with`."""
         chosen = _selection(kind, labels, fields)
-        if since and not since.isdecimal():
-            raise BadRequest(
-                f'invalid resource version: resourceVersion: Invalid value: "{since}": not a number'
-            )
+        revision = meta.revision_named(since)
         name = field_selector(fields, kind).exact("metadata.name")
         interest = Place(kind.group_resource, namespace, name)
-        if since in ("", "0"):
+        if not revision:
             initial = self.select(kind, namespace, labels=labels, fields=fields).records
             return Watching(self.store.watch(interest, self.store.revision), initial, chosen)
-        return Watching(self.store.watch(interest, int(since)), [], chosen)
+        return Watching(self.store.watch(interest, revision), [], chosen)
 
     # --- writing ---
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fullrank.api.meta import Json
 from fullrank.api.scheme import Kind
 from fullrank.controlplane.access import Identity
+from fullrank.errors import BadRequest
 
 AUTHORIZATION = "authorization.k8s.io"
 ACCESS_REVIEW = Kind(
@@ -30,7 +31,10 @@ def _access(identity: Identity) -> Json:
 
 def _subject(_identity: Identity, asked: Json) -> Json:
     spec = asked.get("spec") or {}
-    return _access(Identity(str(spec.get("user") or ""), tuple(map(str, spec.get("groups") or []))))
+    groups = spec.get("groups") or [] if isinstance(spec, dict) else None
+    if not isinstance(groups, list):
+        raise BadRequest("a review's spec is an object, and its groups are a list")
+    return _access(Identity(str(spec.get("user") or ""), tuple(map(str, groups))))
 
 
 REVIEWS: dict[Kind, Callable[[Identity, Json], Json]] = {

@@ -33,12 +33,13 @@ from fullrank.controlplane.questions import (
     address_of,
     form_of,
     json_object,
+    list_revision,
     log_options,
 )
 from fullrank.controlplane.registry import Registry
 from fullrank.controlplane.reviews import REVIEWS, reviewed
 from fullrank.controlplane.store import Record
-from fullrank.controlplane.streams import Shapes, Streams, WatchRequest, watch
+from fullrank.controlplane.streams import Shapes, WatchRequest, watch
 from fullrank.controlplane.views import view_of
 from fullrank.controlplane.writes import WARNINGS, Writes
 from fullrank.errors import (
@@ -50,6 +51,7 @@ from fullrank.errors import (
     NotFound,
     TooLarge,
 )
+from fullrank.listener import Streams
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,8 @@ class Api:
             return answers.refusal(error)
         except web.HTTPRequestEntityTooLarge:
             return answers.refusal(TooLarge(f"Request entity too large: limit is {LARGEST_BODY}"))
+        except web.RequestPayloadError as error:
+            return answers.refusal(BadRequest(f"the body cannot be read: {' '.join(str(error).split())}"))
         except RecursionError:
             return answers.refusal(BadRequest("the request is nested too deeply"))
         except Exception:  # the edge of the process: a client never sees a traceback, the log always does
@@ -188,6 +192,8 @@ class Api:
         if query.flag("watch"):
             return await self._watch(request, address)
         view = view_of(address.kind, "")
+        revision, exactly = list_revision(query)
+        named = exactly or revision > self._registry.store.revision
         page = self._registry.select(
             view.stored,
             address.namespace,
@@ -195,6 +201,7 @@ class Api:
             fields=view.selected(query.text("fieldSelector")),
             limit=query.number("limit") or 0,
             proceed=query.text("continue"),
+            at=revision if named and not query.text("continue") else None,
         )
         metadata = answers.list_metadata(page.revision, page.proceed, page.remaining)
         return self._several(request, view.kind, [view.record(each) for each in page.records], metadata)

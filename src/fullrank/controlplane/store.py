@@ -400,6 +400,8 @@ class Store:
         for revision, kind, namespace, name, change, body in rows:
             place = Place(kind, namespace, name)
             self._show(Change(place, change, Record(revision, body), self.get(place)))
+        # The last change may have been a deletion that has gone with its history: its number is not given again.
+        self.revision = max(self.revision, self.compacted)
 
     def _show(self, change: Change) -> None:
         kind, namespace, name = change.place

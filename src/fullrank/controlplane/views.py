@@ -10,7 +10,7 @@ from fullrank.api.meta import Json
 from fullrank.api.scheme import EVENT, REGARDING_EVENT, Kind
 from fullrank.controlplane.jsonpath import found_at
 from fullrank.controlplane.store import Record
-from fullrank.errors import FullrankError
+from fullrank.errors import BadRequest, FullrankError
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 NEWER_WORDS = {
@@ -119,6 +119,8 @@ def scaled(kind: Kind, obj: Json, scale: Json) -> Json:
     if where is None:
         return obj
     spec = scale.get("spec") or {}
+    if not isinstance(spec, dict):
+        raise BadRequest("a Scale's spec is an object: {replicas: …}")
     changed = _with(obj, where.replicas.strip(".").split("."), spec.get("replicas", 0))
     seen = scale["metadata"].get("resourceVersion") or obj["metadata"]["resourceVersion"]
     return {**changed, "metadata": {**obj["metadata"], "resourceVersion": seen}}

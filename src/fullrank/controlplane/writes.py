@@ -191,9 +191,7 @@ class Writes:
         """A status from outside is looked at before it is kept; the rest has been admitted."""
 
         def checked(old: Json | None, new: Json) -> Json:  # noqa: ARG001
-            if part == "status":
-                self._admission.check_status(kind, new)
-            return new
+            return self._admission.with_checked_status(kind, new) if part == "status" else new
 
         return checked
 
