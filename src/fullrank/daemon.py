@@ -6,10 +6,11 @@ import os
 import re
 import resource
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
@@ -20,19 +21,23 @@ from fullrank import __version__
 from fullrank.agent.agent import NodeAgent, stop_all_pods
 from fullrank.agent.api_access import ApiAccess
 from fullrank.agent.devices import annotations_for, gpus_of, resources_of
+from fullrank.agent.equipment import equipment
 from fullrank.agent.logs import PodLogReader
 from fullrank.agent.meter import Meter
 from fullrank.agent.network import port_is_free
 from fullrank.agent.node import Machine
-from fullrank.agent.processes import ProcessRuntime
+from fullrank.agent.retention import Retention
+from fullrank.agent.runtime import Runtime
 from fullrank.agent.visits import Visit, running_attempt, visiting
 from fullrank.api.meta import Json
-from fullrank.api.scheme import CORE_KINDS, Scheme
+from fullrank.api.scheme import Scheme
 from fullrank.client import kubeconfig
 from fullrank.clock import SystemClock
+from fullrank.controllers.apps import AppController
 from fullrank.controllers.binder import Binder
 from fullrank.controllers.companions import companion_kinds
 from fullrank.controllers.jobs import JobController
+from fullrank.controllers.jupyter import ask_jupyter
 from fullrank.controllers.lookout import Lookout
 from fullrank.controllers.ports import PortBook
 from fullrank.controlplane.access import Access
@@ -49,11 +54,13 @@ from fullrank.controlplane.registry import Registry, ensure_namespaces
 from fullrank.controlplane.routes import Api
 from fullrank.controlplane.server import serving
 from fullrank.controlplane.store import Store
-from fullrank.dialects.registry import JOB_KINDS, SUBMITTED_KINDS
+from fullrank.dialects.registry import APP_KINDS, JOB_KINDS, SUBMITTED_KINDS
 from fullrank.errors import Unavailable
 from fullrank.home import Running, announced, locked
-from fullrank.images.catalogue import Images
-from fullrank.settings import Settings
+from fullrank.listener import Bound
+from fullrank.settings import Settings, duration
+from fullrank.web.server import JobCenter
+from fullrank.web.server import serving as serving_pages
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +84,12 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         stack.enter_context(locked(settings.home))
-        proof = credentials(settings.home / "pki", clock.now(), (settings.listen,))
+        tools = equipment(
+            settings.runtime, settings.home, clock, environ=os.environ, strict=settings.images == "strict"
+        )
+        await stack.enter_async_context(tools.runtime)
+        runtime, gateway = tools.runtime, tools.gateway()
+        proof = credentials(settings.home / "pki", clock.now(), (settings.listen, gateway))
         store = stack.enter_context(closing(Store(settings.home / "state.db")))
         admission = Admission(SUBMITTED_KINDS)
         scheme = Scheme(admission.kinds)
@@ -87,45 +99,77 @@ async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
         await stack.enter_async_context(_running(store.run, store.grow_old))
         await ensure_namespaces(registry)
         client = LocalClient(registry)
-        runtime = ProcessRuntime(settings.home, clock)
         logs, containers = _Logs(settings.home), _Containers(runtime)
         api = Api(
             registry, admission, Access(proof.token), logs, clock, containers=containers, meter=Meter(runtime)
         )
-        address = await stack.enter_async_context(_listening(api, proof, settings))
+        tls, listen = proof.server_context(), settings.listen
+        address = await stack.enter_async_context(
+            _answering(settings.port, lambda port: serving(api, tls, host=listen, port=port))
+        )
         _write_kubeconfig(settings.home / "kubeconfig", address, proof)
         await announce(client, address)
-        await stack.enter_async_context(runtime)
-        home = Home(Running(os.getpid(), __version__, address))
+        center = JobCenter(client, proof.token, clock, listen=listen)
+        ui = await stack.enter_async_context(
+            _answering(settings.ui_port, lambda port: serving_pages(center, host=listen, port=port))
+        )
+        for_pods = address
+        if gateway:
+            for_pods = await stack.enter_async_context(_listening_to_pods(api, proof, gateway))
+        home = Home(Running(os.getpid(), __version__, address, ui))
         stack.push_async_callback(_leave, home, runtime)
-        images = Images(settings.home, environ=os.environ, strict=settings.images == "strict")
         cards = await anyio.to_thread.run_sync(gpus_of, settings.gpus)
         machine = Machine(
             node_name(socket.gethostname()),
             version=__version__,
+            runtime=runtime.engine,
             resources=resources_of(cards),
             annotations=annotations_for(cards),
         )
-        access = ApiAccess(address, proof.ca.read_text(), proof.token)
-        companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
+        access = ApiAccess(for_pods, proof.ca.read_text(), proof.token)
+        companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in admission.kinds)
         lookout = Lookout(client, JOB_KINDS, companions)
+        ports = PortBook(port_is_free, shared=not gateway)
         await stack.enter_async_context(
             _running(
                 lookout.run,
                 Collector(client, scheme).run,
                 Namespaces(client, scheme, proof.ca.read_text(), clock).run,
-                JobController(client, lookout, clock, PortBook(port_is_free)).run,
+                JobController(client, lookout, clock, ports).run,
+                AppController(
+                    client,
+                    clock,
+                    APP_KINDS,
+                    new_token=token_hex,
+                    ask=ask_jupyter,
+                    ports=ports,
+                    pulls=bool(gateway),
+                ).run,
                 Binder(client, lookout, clock, cpu_overcommit=settings.cpu_overcommit).run,
                 NodeAgent(
-                    client, runtime, images, clock, home=settings.home, machine=machine, access=access
+                    client,
+                    runtime,
+                    tools.images,
+                    clock,
+                    home=settings.home,
+                    machine=machine,
+                    access=access,
+                    network=tools.network(),
                 ).run,
+                *_sweepers(settings, client, clock),
             )
         )
         stack.enter_context(announced(settings.home, home.running))
         yield home
 
 
-async def _leave(home: Home, runtime: ProcessRuntime) -> None:
+def _sweepers(settings: Settings, client: LocalClient, clock: SystemClock) -> Iterator[Part]:
+    if settings.log_retention != "forever":
+        kinds = (one.kind for one in SUBMITTED_KINDS)
+        yield Retention(settings.home, client, kinds, clock, duration(settings.log_retention)).run
+
+
+async def _leave(home: Home, runtime: Runtime) -> None:
     """After the agent has gone, so that it starts nothing again that is being stopped."""
     if home.stop_pods:
         with anyio.CancelScope(shield=True):
@@ -156,17 +200,23 @@ async def _running(*parts: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _listening(api: Api, proof: PkiCredentials, settings: Settings) -> AsyncIterator[str]:
-    """The API on the port that was asked for, or on any free one when that is taken."""
-    tls = proof.server_context()
+async def _answering(
+    wanted: int, served: Callable[[int], AbstractAsyncContextManager[Bound]]
+) -> AsyncIterator[str]:
+    """A server on the port that was asked for, or on any free one when that is taken; its address."""
     async with AsyncExitStack() as stack:
         try:
-            bound = await stack.enter_async_context(
-                serving(api, tls, host=settings.listen, port=settings.port)
-            )
+            bound = await stack.enter_async_context(served(wanted))
         except Unavailable:
-            bound = await stack.enter_async_context(serving(api, tls, host=settings.listen, port=0))
-            log.warning("port %d is taken: listening on %d instead", settings.port, bound.port)
+            bound = await stack.enter_async_context(served(0))
+            log.warning("port %d is taken: listening on %d instead", wanted, bound.port)
+        yield bound.url
+
+
+@asynccontextmanager
+async def _listening_to_pods(api: Api, proof: PkiCredentials, gateway: str) -> AsyncIterator[str]:
+    """The API once more, where pods with a network of their own find this machine."""
+    async with serving(api, proof.server_context(), host=gateway, early=True) as bound:
         yield bound.url
 
 
@@ -191,7 +241,7 @@ class _Logs:
 class _Containers:
     """The agent's running containers, as the API enters them."""
 
-    def __init__(self, runtime: ProcessRuntime) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def conversation(self, pod: Json, container: str, wish: Wish) -> AbstractAsyncContextManager[Visit]:

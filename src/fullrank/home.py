@@ -20,6 +20,7 @@ class Running(msgspec.Struct, frozen=True):
     pid: int
     version: str
     api: str
+    ui: str = ""
 
 
 @contextmanager
@@ -75,6 +76,14 @@ def find_running(home: Path) -> Running | None:
     except (OSError, msgspec.DecodeError):
         return None
     return found if found.pid == holder else None
+
+
+def login_link(home: Path, running: Running) -> str:
+    """The Job Center's address with the way in: a secret, for the eyes of the home's owner only."""
+    token = (home / "pki" / "token").read_text(encoding="ascii").strip()
+    # "All addresses" is where a server listens; a browser wants one of them.
+    here = running.ui.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    return f"{here}/login?token={token}"
 
 
 def holder_of(home: Path) -> int | None:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from fullrank.api.definitions import definition
 from fullrank.api.meta import Json
-from fullrank.api.scheme import EVENT, LEASE, POD, SERVICE, Kind
+from fullrank.api.scheme import DEPLOYMENT, EVENT, LEASE, POD, SECRET, SERVICE, Kind
+from fullrank.dialects.apps import AppKind
 from fullrank.dialects.contract import JobKind
 
 NAME = "fullrank-operator"
@@ -13,17 +14,20 @@ RBAC = "rbac.authorization.k8s.io"
 LOOK = ("get", "list", "watch")
 
 
-def manifests(job_kinds: Iterable[JobKind], *, image: str, namespace: str) -> Iterator[Json]:
+def manifests(
+    job_kinds: Iterable[JobKind], app_kinds: Iterable[AppKind], *, image: str, namespace: str
+) -> Iterator[Json]:
     """In the order in which they are to be applied."""
-    job_kinds = tuple(job_kinds)
+    job_kinds, app_kinds = tuple(job_kinds), tuple(app_kinds)
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": LABELS}}
     yield from (job_definition(one) for one in job_kinds)
+    yield from (definition(one.kind, one.schema) for one in app_kinds)
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named(namespace)}
     yield {
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
         "metadata": {"name": NAME, "labels": LABELS},
-        "rules": [*_rules(job_kinds)],
+        "rules": [*_rules(job_kinds), *_rules_for_apps(app_kinds)],
     }
     yield _binding("ClusterRole", {"name": NAME, "labels": LABELS}, namespace)
     # Whoever holds the lease leads; it lies beside the operator, and no other lease is its business.
@@ -72,6 +76,17 @@ def _rules(job_kinds: tuple[JobKind, ...]) -> Iterator[Json]:
     yield _rule(POD.group, ("pods/exec",), ("create",))
 
 
+def _rules_for_apps(app_kinds: tuple[AppKind, ...]) -> Iterator[Json]:
+    for group in dict.fromkeys(one.kind.group for one in app_kinds):
+        plurals = [one.kind.plural for one in app_kinds if one.kind.group == group]
+        yield _rule(group, plurals, (*LOOK, "patch"))  # to stop one that has been idle for long
+        parts = (f"{plural}/{part}" for plural in plurals for part in ("status", "finalizers"))
+        yield _rule(group, parts, ("update",))
+    yield _rule(DEPLOYMENT.group, (DEPLOYMENT.plural,), (*LOOK, "create", "update"))
+    # Notebooks' tokens, by name: no list of other people's secrets is ever asked for.
+    yield _rule(SECRET.group, (SECRET.plural,), ("get", "create"))
+
+
 def _companions(job_kinds: tuple[JobKind, ...]) -> dict[str, list[Kind]]:
     groups: dict[str, list[Kind]] = {}
     for kind in dict.fromkeys(kind for one in job_kinds for kind in one.framework.companion_kinds):
@@ -101,6 +116,9 @@ def _deployment(image: str, namespace: str) -> Json:
         "name": "operator",
         "image": image,
         "args": ["operator"],
+        "ports": [{"name": "metrics", "containerPort": 8080}, {"name": "health", "containerPort": 8081}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "initialDelaySeconds": 15},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ class Settings:
     """What an embedded home is started with."""
 
     home: Path
-    listen: str = "127.0.0.1"  # the address the API listens on
+    listen: str = "127.0.0.1"  # the address the API and the Job Center listen on
     port: int = 7443  # its port; another one when taken, any free one when 0
+    ui_port: int = 7480  # likewise, the Job Center's
     cpu_overcommit: float = 10.0  # cores may be asked for this many times over; 1 is strict
     gpus: str = "auto"  # what is found; "none": hidden; "fake:N": so many pretended ones
     images: str = "lenient"  # "strict": an image the catalogue does not know cannot be pulled
+    runtime: str = "auto"  # what runs pods: processes, or the containers of "podman" or "docker"
+    log_retention: str = "30d"  # how long logs outlive their deleted job; "forever": until they are pruned
 
 
 def default_home(environment: Mapping[str, str]) -> Path:
@@ -92,6 +96,29 @@ def _images(value: Any) -> str:
     return str(value)
 
 
+def duration(text: str) -> timedelta:
+    """`90s`, `30m`, `12h`, `7d`."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isdecimal():
+        raise ValueError("must be a number with s, m, h or d, such as 12h or 30d")
+    return timedelta(**{UNITS[unit]: int(number)})
+
+
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _retention(value: Any) -> str:
+    if value != "forever":
+        duration(str(value))
+    return str(value)
+
+
+def _runtime(value: Any) -> str:
+    if value not in ("auto", "process", "podman", "docker"):
+        raise ValueError('must be "auto", "process", "podman" or "docker"')
+    return str(value)
+
+
 def _gpus(value: Any) -> str:
     kind, _, count = str(value).partition(":")
     if str(value) not in ("auto", "none") and not (
@@ -104,8 +131,11 @@ def _gpus(value: Any) -> str:
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "listen": _address,
     "port": _port,
+    "ui_port": _port,
     "cpu_overcommit": _factor,
     "gpus": _gpus,
     "images": _images,
+    "runtime": _runtime,
+    "log_retention": _retention,
 }
 assert {"home", *READERS} == {field.name for field in fields(Settings)}

@@ -20,10 +20,19 @@ ROLES = {
     "PyTorchJob": ("Worker", "OnFailure"),
     "TFJob": ("Worker", "Never"),
     "MPIJob": ("Worker", "Never"),
+    "MXJob": ("Worker", "ExitCode"),
+    "PaddleJob": ("Worker", "OnFailure"),
+    "XGBoostJob": ("Worker", "Never"),
+    "JAXJob": ("Worker", "ExitCode"),
     "TensorFlowTrainingJob": ("worker", "ExitCode"),
+    "PyTorchTrainingJob": ("node", "OnFailure"),
+    "XGBoostTrainingJob": ("worker", "ExitCode"),
     "GenericJob": ("worker", "OnFailure"),
 }
-LEADERS = {"PyTorchJob": {"Master": 1}, "MPIJob": {"Launcher": 1}}
+LEADERS = {
+    "PyTorchJob": {"Master": 1}, "MPIJob": {"Launcher": 1}, "XGBoostJob": {"Master": 1}, "MXJob": {"Scheduler": 1},
+    "XGBoostTrainingJob": {"master": 1},
+}  # fmt: skip
 
 
 def settled(kind: str, members: int) -> tuple[Json, list[Json], list[Json]]:

@@ -17,7 +17,7 @@ from fullrank.client import kubeconfig
 from fullrank.client.kubeconfig import Connection
 from fullrank.clock import SystemClock
 from fullrank.controlplane.pki import credentials
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import APP_KINDS, JOB_KINDS
 from fullrank.install import manifests
 from tests.contract.kubernetes import free_ports, kubernetes, started
 
@@ -95,9 +95,10 @@ def _add_nodes(one: Cluster, count: int) -> None:
 
 def install(one: Cluster) -> None:
     """Everything that `fullrank install` prints, as it is applied by those who read its help."""
-    documents = [*manifests(JOB_KINDS, image="fullrank:test", namespace="fullrank")]
+    documents = [*manifests(JOB_KINDS, APP_KINDS, image="fullrank:test", namespace="fullrank")]
     one.kubectl("apply", "--server-side", "-f", "-", documents=documents)
     names = {each.kind.group_resource for each in JOB_KINDS}
+    names |= {each.kind.group_resource for each in APP_KINDS}
     deadline = time.monotonic() + PATIENCE
     while not names <= set(one.kubectl("api-resources", "-o", "name").split()):
         assert time.monotonic() < deadline, "the definitions were not taken in"
@@ -105,13 +106,25 @@ def install(one: Cluster) -> None:
 
 
 @contextmanager
-def our_operator(one: Cluster, namespace: str = "", config: Path | None = None) -> Iterator[int]:
-    """Ours, as a process of its own; its pid."""
-    words = ("-m", "fullrank", "operator", f"--kubeconfig={config or one.config}", f"--namespace={namespace}")
+def our_operator(
+    one: Cluster, namespace: str = "", config: Path | None = None, probes: tuple[int, int] | None = None
+) -> Iterator[int]:
+    """Ours, as a process of its own; its pid. `probes` are the ports of its metrics and its health."""
+    nowhere = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
+    where = (f"--kubeconfig={config or one.config}", f"--namespace={namespace}")
+    words = ("-m", "fullrank", "operator", *where, *(nowhere if probes is None else _at(probes)))
     log = one.folder / "fullrank.log"
     with started(log, sys.executable, *words) as process:
         _until(lambda: "looking after jobs" in log.read_text(), process, log)
         yield process.pid
+
+
+def _at(probes: tuple[int, int]) -> tuple[str, str]:
+    metrics, health = probes
+    return (
+        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        f"--health-probe-bind-address=127.0.0.1:{health}",
+    )
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The operator on a real control plane: what install prints is taken, and then jobs of all kinds are looked after."""
 
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ from fullrank.client import kubeconfig
 from fullrank.client.kubeconfig import Connection, Credentials
 from tests.cluster.conftest import until
 from tests.cluster.control_plane import Cluster, install, our_operator
+from tests.contract.kubernetes import free_ports
 from tests.oracle.cases import FRAMEWORKS, job, usual
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
@@ -107,6 +109,21 @@ def test_an_invalid_job_is_told_so_and_the_others_go_on(kubernetes: Cluster, nam
         "XGBoostJob failed validation because spec.xgbReplicaSpecs[Master]: Required value: must be present"
     )
     assert warnings(kubernetes, namespace) == [f"XGBoostJobFailedValidation: {place}"]
+
+
+def test_it_says_that_it_is_ready_and_what_it_has_counted(kubernetes: Cluster, namespace: str) -> None:
+    metrics, health = free_ports(2)
+
+    def asked(port: int, path: str) -> str:
+        with urlopen(f"http://127.0.0.1:{port}/{path}") as answer:
+            text: str = answer.read().decode()
+            return text
+
+    with our_operator(kubernetes, namespace, probes=(metrics, health)):
+        assert (asked(health, "healthz"), asked(health, "readyz")) == ("ok", "ok")
+        submit(kubernetes, namespace, job("XGBoostJob", {"Master": 1}))
+        line = f'training_operator_jobs_created_total{{framework="xgboost",job_namespace="{namespace}"}} 1\n'
+        until(lambda: line in asked(metrics, "metrics"))
 
 
 def test_a_kind_that_a_cluster_does_not_know_stops_no_other(kubernetes: Cluster, namespace: str) -> None:

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from tests.cluster.control_plane import Cluster, our_operator, training_operator
-from tests.oracle.cases import CASES
+from tests.oracle.catalogue import CASES
 from tests.oracle.compare import Difference
 from tests.oracle.expected import unexpected
 from tests.oracle.stage import OURS, THEIRS, stage

@@ -52,7 +52,9 @@ def home(folder: Path, assets: Path) -> Iterator[Path]:
     furnish(folder, assets)
     environment = {**os.environ, "FULLRANK_HOME": str(folder)}
     fullrank = [sys.executable, "-m", "fullrank"]
-    subprocess.run([*fullrank, "up", "--detach", "--port", "0"], env=environment, check=True)
+    subprocess.run(
+        [*fullrank, "up", "--detach", "--port", "0", "--ui-port", "0"], env=environment, check=True
+    )
     try:
         yield folder / "kubeconfig"
     finally:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import anyio
 
-from fullrank.agent.runtime import Attempt, Execution, Exit, Launch, Run, Usage
+from fullrank.agent.runtime import Attempt, Execution, Exit, Launch, Limits, Run, Usage
 from fullrank.clock import Clock
 
 STOPPED = 143
@@ -14,6 +14,8 @@ STOPPED = 143
 
 class PretendedRuntime:
     """Keeps everything in memory; the same one can be given to one agent after another, as a disk would."""
+
+    engine = "process"
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,7 +65,7 @@ class PretendedRuntime:
     def pods(self) -> tuple[str, ...]:
         return tuple(sorted({attempt.pod_uid for attempt in self._runs}))
 
-    def forget(self, pod_uid: str) -> None:
+    async def forget(self, pod_uid: str) -> None:
         self._runs = {attempt: run for attempt, run in self._runs.items() if attempt.pod_uid != pod_uid}
 
     async def execute(
@@ -76,6 +78,9 @@ class PretendedRuntime:
 
     def usage(self, attempt: Attempt) -> Usage | None:
         return Usage(1.0, 1 << 20) if attempt in self.running() else None
+
+    def unenforced(self, _limits: Limits) -> str:
+        return ""
 
     async def shortcomings(self) -> str:
         return self.shortcoming

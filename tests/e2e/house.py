@@ -24,6 +24,7 @@ class House:
             **os.environ,
             "FULLRANK_HOME": str(self.home),
             "FULLRANK_PORT": "0",
+            "FULLRANK_UI_PORT": "0",
             "KUBECONFIG": str(self.home / "kubeconfig"),
         }
 

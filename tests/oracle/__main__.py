@@ -14,7 +14,8 @@ import anyio
 from fullrank.client.kubeconfig import Connection
 from tests.cluster.control_plane import cluster, install, our_operator, training_operator
 from tests.contract.kubernetes import NEEDED, assets
-from tests.oracle.cases import CASES, Case
+from tests.oracle.cases import Case
+from tests.oracle.catalogue import CASES
 from tests.oracle.compare import Difference
 from tests.oracle.expected import TABLE, tally, unexpected
 from tests.oracle.stage import OURS, THEIRS, stage
@@ -37,13 +38,15 @@ def main(words: list[str]) -> int:
         install(one)
         for namespace in (THEIRS, OURS):
             one.namespace(namespace)
-        with training_operator(one, THEIRS), our_operator(one, OURS):
-            found = anyio.run(_played, one.connection, chosen)
+        with training_operator(one, THEIRS) as theirs, our_operator(one, OURS) as ours:
+            found = anyio.run(_played, one.connection, chosen, (theirs, ours))
     return _summary(len(chosen), found, time.monotonic() - began)
 
 
-async def _played(connection: Connection, chosen: dict[str, Case]) -> list[Difference]:
-    async with stage(connection) as both:
+async def _played(
+    connection: Connection, chosen: dict[str, Case], operators: tuple[int, ...]
+) -> list[Difference]:
+    async with stage(connection, operators) as both:
         return await both.play_all(chosen.items(), tell=_tell)
 
 

@@ -66,7 +66,14 @@ class Wait:
     seconds: float
 
 
-Deed = End | Restart | Evict | Edit | Scale | Delete | Wait
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Pods end one after the other while neither operator looks."""
+
+    deeds: tuple[End, ...]
+
+
+Deed = End | Restart | Evict | Edit | Scale | Delete | Wait | Unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +159,16 @@ def _tutorials() -> dict[str, Case]:
         )
         for name, pod in ends.items()
     }
+
+
+def _examples() -> dict[str, Case]:
+    """Our own, of the kinds that v1 knows."""
+    found = {}
+    for name, pod in (("tensorflow-ps", "chief-0"), ("xgboost-iris", "master-0")):
+        documents = list(yaml.safe_load_all((EXAMPLES / name / f"{name}.yaml").read_text()))
+        manifest = next(one for one in documents if one["kind"] in FRAMEWORKS)
+        found[f"example {name}"] = Case(manifest, {"the main pod exits 0": end(0, pod)})
+    return found
 
 
 def _ends() -> dict[str, Case]:
@@ -457,6 +474,7 @@ def _others() -> dict[str, Case]:
     }  # fmt: skip
 
 
-CASES: Mapping[str, Case] = {
-    **_tutorials(), **_ends(), **_failures(), **_policies(), **_tensorflow(), **_pytorch(), **_mpi(), **_others(),
+USUAL: Mapping[str, Case] = {
+    **_tutorials(), **_examples(), **_ends(), **_failures(), **_policies(), **_tensorflow(),
+    **_pytorch(), **_mpi(), **_others(),
 }  # fmt: skip

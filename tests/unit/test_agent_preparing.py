@@ -252,6 +252,12 @@ def test_addresses_are_kept_and_not_reused_at_once(tmp_path: Path) -> None:
     assert network.seat(a_seat("m-3", "u3")) == "127.64.0.4"
 
 
+def test_each_home_begins_with_another_address(tmp_path: Path) -> None:
+    first, second = (Network(Places(tmp_path), many=True, start=start) for start in (0, 4_000_000_000))
+    assert first.seat(a_seat("m-0", "u0")) == "127.64.0.1"
+    assert second.seat(a_seat("m-0", "u0")) not in (first.seat(a_seat(f"m-{n}", f"u{n}")) for n in range(100))
+
+
 def test_hosts_files_follow(tmp_path: Path) -> None:
     network = Network(Places(tmp_path), many=True)
     network.seat(a_seat("m-0", "u0"))
@@ -283,6 +289,7 @@ def test_without_namespaces_paths_and_names_are_written_out() -> None:
             "FQDN": "m-0.default.svc",
             "M": "m-01",
             "S": "a-m-0",
+            "HOSTNAME": "m-0",
         },
         log=Path("/log"),
         hostname="m-0",
@@ -294,6 +301,7 @@ def test_without_namespaces_paths_and_names_are_written_out() -> None:
     assert plain.argv == ("python", "/h/d/train.py", "--out=/h/d/out", "/database", "x/data")
     assert plain.env == {
         "LIST": "/h/d:/h/c/x", "URL": "tcp://127.64.0.1:23456", "FQDN": "127.64.0.1", "M": "m-01", "S": "a-m-0",
+        "HOSTNAME": "m-0",
     }  # fmt: skip
     assert plain.working_dir == "/h/c"
 

@@ -359,6 +359,12 @@ async def test_a_higher_priority_takes_the_room_and_the_victim_goes_on_afterward
         in await world.events("low")
     )
     assert "Preempting: Suspends default/low (priority 0) to have its room" in await world.events("high")
+    why = "suspended to make room for default/high; it goes on when there is room again"
+
+    async def says_why() -> bool:
+        return (await conditions(world, low))[0] == ("Progressing", "False", "Preempted", why)
+
+    await world.until(says_why)
     await world.until_waiting("low", "needs 2 nvidia.com/gpu, 0 free of 2; held by default/high (2)")
     await world.finish("high")
     await world.until_running("low", 2)
@@ -446,3 +452,71 @@ async def test_a_queue_on_hold_says_so(world: World) -> None:
     await world.node(nvidia_gpu="2")
     await world.submit("job", gpus=1, queue="team-a")
     await world.until_waiting("job", "queue team-a is on hold: set stopPolicy of ClusterQueue team-a to None")
+
+
+async def conditions(world: World, key: Key) -> list[tuple[str, ...]]:
+    found: list[Json] = ((await world.client.get(key)).get("status") or {}).get("conditions") or []
+    return [(one["type"], one["status"], one["reason"], one["message"]) for one in found]
+
+
+async def test_a_waiting_job_says_why_in_its_first_condition_until_it_runs(world: World) -> None:
+    await world.node(nvidia_gpu="1")
+    first = await world.submit("first", gpus=1)
+    await world.until_running("first")
+    second = await world.submit("second", gpus=1)
+    why = f"needs 1 {GPU}, 0 free of 1; held by default/first (1)"
+
+    async def says() -> bool:
+        stuck, *others = await conditions(world, second) or [()]
+        return stuck == ("Progressing", "False", "Unschedulable", why) and [one[0] for one in others] == [
+            "Created"
+        ]
+
+    await world.until(says)
+    assert [one[0] for one in await conditions(world, first)] == ["Created", "Running"]
+    await world.finish("first")
+
+    async def runs() -> bool:
+        return [one[0] for one in await conditions(world, second)] == ["Created", "Running"]
+
+    await world.until(runs)
+
+
+async def test_queues_tell_who_waits_who_runs_and_what_they_use(world: World) -> None:
+    await world.node(nvidia_gpu="8")
+    await world.make(RESOURCE_FLAVOR, "any")
+    await world.queue("vision", {GPU: "2"})
+    await world.submit("first", workers=1, gpus=1, queue="vision")
+    await world.until_running("first", 2)
+    await world.submit("second", gpus=1, queue="vision")
+    places = {
+        "flavorsUsage": Key(CLUSTER_QUEUE, "", "vision"),
+        "flavorUsage": Key(LOCAL_QUEUE, "default", "vision"),
+    }
+
+    async def until_told(pending: int, admitted: int, total: str) -> None:
+        for usage, key in places.items():
+            wanted = {
+                "pendingWorkloads": pending,
+                "reservingWorkloads": admitted,
+                "admittedWorkloads": admitted,
+                usage: [{"name": "any", "resources": [{"name": GPU, "total": total}]}],
+            }
+
+            async def told(key: Key = key, wanted: Json = wanted) -> bool:
+                status: Json = (await world.client.get(key)).get("status") or {}
+                return status.items() >= wanted.items()
+
+            await world.until(told)
+
+    await until_told(1, 1, "2")
+    await world.finish("first")
+    await world.until_running("second")
+    await until_told(0, 1, "1")
+    await world.client.patch(Key(CLUSTER_QUEUE, "", "vision"), {"spec": {"stopPolicy": "Hold"}})
+
+    async def held() -> bool:
+        (active,) = (await world.client.get(Key(LOCAL_QUEUE, "default", "vision")))["status"]["conditions"]
+        return bool(active["status"] == "False" and "is on hold" in active["message"])
+
+    await world.until(held)

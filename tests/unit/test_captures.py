@@ -120,7 +120,7 @@ def test_pods_services_and_companions_are_the_same(captured: tuple[Json, Json]) 
     kind, gang, owner = kind_of(job), gang_of(job), owner_reference(job)
     objects = [pod_for(kind, gang, one, owner) for one in gang.members]
     objects += [service_for(kind, gang, one, owner) for one in gang.served]
-    objects += companions_for(gang, gang.members, owner)
+    objects += [one for _, one in companions_for(gang, gang.members, owner)]
     ours = {f"{one['kind']} {one['metadata']['name']}": compact(_flat(one)) for one in objects}
     assert ours == capture["objects"]
     assert {one["metadata"]["namespace"] for one in objects} == {job["metadata"]["namespace"]}

@@ -109,6 +109,24 @@ async def test_files_are_laid_out_as_in_the_image_with_their_modes(tmp_path: Pat
     assert second.files[0][1].read_text() == "echo two"
 
 
+async def test_files_are_read_again_only_when_one_of_them_has_changed(tmp_path: Path) -> None:
+    describe(tmp_path, "a.yaml", "images: [example/a:1]\nfiles: {/opt/a.py: a.py}\n")
+    describe(tmp_path, "b.yaml", "images: [example/b:1]\nfiles: {/opt/b.py: a.py}\n")
+    source = tmp_path / "images" / "a.py"
+    source.write_text("one")
+    known = images(tmp_path)
+    first = (await prepare(known, "example/a:1")).files[0][1]
+    times = source.stat().st_mtime_ns
+    source.write_text("two")
+    os.utime(source, ns=(times, times))  # nothing shows that it has changed, so nobody reads it
+    assert (await prepare(known, "example/a:1")).files[0][1] == first
+    (other,) = (await prepare(known, "example/b:1")).files
+    assert (other[0], other[1].read_text()) == ("/opt/b.py", "two")
+    source.write_text("three")
+    (changed,) = (await prepare(known, "example/a:1")).files
+    assert (changed[1].read_text(), first.read_text()) == ("three", "one")
+
+
 async def test_a_named_environment_takes_the_place_of_the_entrys_own(tmp_path: Path) -> None:
     environment = name_environment(tmp_path, "mine")
     image = await prepare(images(tmp_path), "kubeflowkatib/pytorch-mnist:v1", "mine")

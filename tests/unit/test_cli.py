@@ -96,8 +96,19 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
         2,
         "error: /no/such.yaml: No such file or directory",
     ),
-    "no server": (
+    "logs that nobody kept": (
         ("logs", "mnist"),
+        1,
+        'no job "mnist" in namespace "default", and no logs of one',
+    ),
+    "attempts on a cluster": (
+        ("logs", "mnist", "--context", "prod", "--attempt", "2"),
+        2,
+        "use --previous for that one",
+    ),
+    "two attempts at once": (("logs", "mnist", "--attempt", "2", "-p"), 2, "--attempt and --previous"),
+    "no server": (
+        ("logs", "-f", "mnist"),
         3,
         "hint: is it running? `fullrank status` tells, `fullrank up` starts it",
     ),

@@ -50,11 +50,15 @@ def test_version_2_limits_beside_the_group_that_the_server_is_in(tmp_path: Path)
     assert (folder / "memory.max").read_text() == "1048576"
     assert (folder / "cpu.max").read_text() == "50000 100000"
     assert out_of_memory_records([folder]) == [folder / "memory.events"]
+    assert groups.limit("memory")
+    (parent / "cgroup.subtree_control").write_text("memory")
+    assert not groups.limit("cpu")
 
 
 def test_a_machine_without_control_groups_has_no_limits(tmp_path: Path) -> None:
     groups = ControlGroups.of_this_machine(tmp_path, tmp_path / "no-proc")
     assert groups.make(ATTEMPT, Limits(memory=1)) == ()
+    assert not groups.limit("memory")
     assert usage(()) is None
 
 

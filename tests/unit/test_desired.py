@@ -222,3 +222,12 @@ OTHERWISE: dict[str, tuple[Any, Any, bool]] = {
 @pytest.mark.parametrize(("found", "wanted", "differs"), OTHERWISE.values(), ids=OTHERWISE.keys())
 def test_when_a_companion_is_to_be_written_again(found: Json, wanted: Json, differs: bool) -> None:
     assert says_otherwise(found, wanted) == differs
+
+
+def test_the_environment_that_a_job_asks_for_is_its_pods_unless_a_template_asks_for_another() -> None:
+    asking = {"annotations": {"fullrank.dev/environment": "own", "note": "kept"}}
+    template = a_template("pytorch", metadata=asking)
+    job = a_job("PyTorchJob", {"Master": 1, "Worker": a_worker(template)})
+    job["metadata"]["annotations"] = {"fullrank.dev/environment": "vision", "other": "stays on the job"}
+    assert pod(job, "master-0")["metadata"]["annotations"] == {"fullrank.dev/environment": "vision"}
+    assert pod(job, "worker-0")["metadata"]["annotations"] == asking["annotations"]

@@ -160,7 +160,7 @@ def test_a_job_that_is_let_in_can_be_planned(framework: Framework, data: st.Data
     services = [service_for(kind, gang, one, owner) for one in gang.served]
     assert {one["metadata"]["name"] for one in pods} >= {one["metadata"]["name"] for one in services}
     assert [kind.dialect.member(framework, one) for one in pods] == [*gang.members]
-    assert {one["kind"] for one in companions_for(gang, gang.members, owner)} <= {
+    assert {one["kind"] for _, one in companions_for(gang, gang.members, owner)} <= {
         one.kind for one in framework.companion_kinds
     }
     assert set(framework.listeners(gang)) <= set(gang.members)

@@ -1,6 +1,7 @@
 """The job controller on the real store: what there is in the end, and that a further look writes nothing."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -39,17 +40,28 @@ async def running(world: World, **more: Any) -> Key:
         return (counts["Master"].get("active"), counts["Worker"].get("active")) == (1, 2)
 
     await world.seen(all_counted)
+    await all_told(world)
     return key
+
+
+async def all_told(world: World) -> None:
+    """Waits until everything that was made has its event: they are written when there is nothing more urgent."""
+    wanted = sorted(
+        [f"Normal SuccessfulCreatePod: Created pod: {name}" for name in ALL]
+        + [f"Normal SuccessfulCreateService: Created service: {name}" for name in ALL]
+    )
+
+    async def told() -> bool:
+        return await world.events() == wanted
+
+    await world.seen(told)
 
 
 async def test_a_job_gets_its_pods_and_services_and_says_so(world: World) -> None:
     await world.submit(a_pytorch_job())
     await world.until_pods(*ALL)
+    await all_told(world)
     assert await world.names(SERVICE) == list(ALL)
-    assert await world.events() == sorted(
-        [f"Normal SuccessfulCreatePod: Created pod: {name}" for name in ALL]
-        + [f"Normal SuccessfulCreateService: Created service: {name}" for name in ALL]
-    )
 
 
 async def test_a_job_runs_and_succeeds_with_its_master(world: World) -> None:
@@ -58,7 +70,12 @@ async def test_a_job_runs_and_succeeds_with_its_master(world: World) -> None:
     await world.until(key, "Created Running=False Succeeded")
     status = (await world.client.get(key))["status"]
     assert status["completionTime"] == status["conditions"][-1]["lastUpdateTime"]
-    assert "Normal PyTorchJobSucceeded: PyTorchJob demo is successfully completed." in await world.events()
+
+    async def told() -> bool:
+        text = "Normal PyTorchJobSucceeded: PyTorchJob demo is successfully completed."
+        return text in await world.events()
+
+    await world.seen(told)
 
 
 async def test_a_settled_job_is_left_alone(world: World) -> None:
@@ -106,8 +123,14 @@ async def test_a_pod_of_somebody_else_is_waited_for_and_never_adopted(world: Wor
         "spec": {"containers": [{"name": "main", "image": "example/other:1"}]},
     }
     await world.client.create(POD, stranger)
-    await world.submit(a_pytorch_job())
+    key = await world.submit(a_pytorch_job())
     await world.until_pods(*ALL)
+    await world.until(key, "Progressing=False Created")
+    said = (await world.client.get(key))["status"]["conditions"][0]
+    assert (said["reason"], said["message"]) == (
+        "FailedCreatePod",
+        'Error creating: pods "demo-worker-0" already exists',
+    )
 
     async def told() -> bool:
         text = 'Warning FailedCreatePod: Error creating: pods "demo-worker-0" already exists'
@@ -121,6 +144,30 @@ async def test_a_pod_of_somebody_else_is_waited_for_and_never_adopted(world: Wor
         return len(pods) == 3 and all(pod["metadata"].get("ownerReferences") for pod in pods)
 
     await world.seen(made)
+    await world.until(key, "Created")
+
+
+async def test_a_member_that_keeps_failing_waits_for_its_next_try(world: World) -> None:
+    key = await world.submit(a_job("PyTorchJob", {"Worker": 1}, policy="ExitCode"))
+    pod = Key(POD, "kubeflow", "demo-worker-0")
+    await world.until_pods("demo-worker-0")
+    first = await world.client.get(pod)
+
+    async def another() -> bool:
+        found = (await world.client.select(POD, "kubeflow")).items
+        return bool(found) and found[0]["metadata"]["uid"] != first["metadata"]["uid"]
+
+    await world.set_phase("demo-worker-0", "Failed", 137)
+    await world.seen(another)
+    first = await world.client.get(pod)
+    await world.set_phase("demo-worker-0", "Failed", 137)
+    await world.until(key, "Progressing=False Created Restarting")
+    assert await world.controller.reconcile(key) == timedelta(seconds=10)
+    assert (await world.client.get(pod))["metadata"]["uid"] == first["metadata"]["uid"]
+    world.clock.advance(10)
+    await world.controller.reconcile(key)
+    await world.seen(another)
+    await world.until(key, "Created Restarting")
 
 
 async def test_a_deadline_needs_no_event_to_be_kept(world: World) -> None:

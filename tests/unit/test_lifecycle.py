@@ -238,7 +238,7 @@ LIMITS: dict[str, tuple[int, int, str]] = {
 @pytest.mark.parametrize(("limit", "failures", "want"), LIMITS.values(), ids=LIMITS.keys())
 @EVERY
 def test_f3_back_off(kind: str, limit: int, failures: int, want: str) -> None:
-    script = "run " + "worker-0:exit=137 vanish run " * (failures - 1) + "worker-0:exit=137"
+    script = "run " + "worker-0:exit=137 wait=300 vanish run " * (failures - 1) + "worker-0:exit=137"
     stage = play(a_stage(kind, "ExitCode", backoffLimit=limit), script)
     if want == LOST:
         assert stage.message == "Job demo has failed because it has reached the specified backoff limit"
@@ -247,7 +247,7 @@ def test_f3_back_off(kind: str, limit: int, failures: int, want: str) -> None:
         assert (stage.pods, stage.services) == ({}, {})
         assert "active" not in stage.status["replicaStatuses"]["Worker"]
     else:
-        assert play(stage, "vanish run").conditions == want
+        assert play(stage, "wait=300 vanish run").conditions == want
 
 
 def test_f3_a_failure_is_counted_once_however_often_the_controller_dies() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fullrank.agent.kept_logs import attempts_of, pods_of_job, remember
+from fullrank.agent.kept_logs import attempts_of, pods_of_job, pods_of_last_job, remember
 from fullrank.agent.logs import PodLogReader
 from fullrank.agent.nursery.container_log import ContainerLog
 from fullrank.agent.places import Places
@@ -114,8 +114,33 @@ async def test_the_logs_of_a_job_are_found_when_its_pods_are_gone(tmp_path: Path
         ("u1", {"role": "worker"}, "j1"),
         ("u2", {"role": "worker"}, "j1"),
     ]
-    attempts = attempts_of(pods, "train-worker-0", "main")
-    assert [(run.pod_uid, run.number) for run in attempts] == [("u1", 0), ("u1", 1), ("u2", 0)]
-    read = PodLogReader(tmp_path).read_attempt(attempts[1].file, attempts[1].attempt)
-    assert await text_of(read) == [0, 1, 2]
+    attempts = attempts_of(pods, "train-worker-0")
+    assert {number: [(run.pod_uid, run.number) for run in runs] for number, runs in attempts.items()} == {
+        1: [("u1", 0)],
+        2: [("u1", 1)],
+        3: [("u2", 0)],
+    }
+    (again,) = attempts[2]
+    assert await text_of(PodLogReader(tmp_path).read_attempt(again.file, again.attempt)) == [0, 1, 2]
     assert pods_of_job(tmp_path, "elsewhere", "PyTorchJob", "train") == []
+
+
+async def test_a_job_that_restarts_as_one_counts_its_own_attempts(tmp_path: Path) -> None:
+    """A member that never began in the first attempt begins in the second."""
+    for uid, attempt, runs in (("u2", "2", 2), ("u3", "3", 1)):
+        pod = a_pod(uid=uid, created=f"2026-01-01T00:0{attempt}:00Z")
+        pod["metadata"]["labels"] = {"fullrank.dev/attempt": attempt}
+        remember(pod, Places(tmp_path))
+        for number in range(runs):
+            write(tmp_path, pod, range(1), number=number)
+    attempts = attempts_of(pods_of_job(tmp_path, "default", "PyTorchJob", "train"), "train-worker-0")
+    assert {number: [run.number for run in runs] for number, runs in attempts.items()} == {2: [0, 1], 3: [0]}
+
+
+async def test_a_name_that_was_used_again_means_the_last_job_that_had_it(tmp_path: Path) -> None:
+    for uid, owner in (("u1", "j1"), ("u2", "j2")):
+        pod = a_pod(uid=uid)
+        pod["metadata"]["ownerReferences"][0]["uid"] = owner
+        remember(pod, Places(tmp_path))
+    assert [pod.uid for pod in pods_of_last_job(tmp_path, "default", "train")] == ["u2"]
+    assert pods_of_last_job(tmp_path, "default", "nobody") == []

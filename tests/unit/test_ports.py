@@ -21,6 +21,12 @@ def test_a_second_job_gets_another_port_and_keeps_it() -> None:
     assert book.assign(gang_of(two)) == given
 
 
+def test_where_pods_have_networks_of_their_own_every_job_keeps_its_ports() -> None:
+    book = PortBook(lambda _port: False, shared=False)
+    for name in ("one", "two"):
+        assert book.assign(gang_of(a_job("PyTorchJob", MASTER_AND_WORKER, name=name))) == {}
+
+
 def test_a_port_that_a_stranger_listens_on_is_not_given() -> None:
     book = PortBook(lambda port: port not in (23456, FIRST))
     assert book.assign(gang_of(a_job("PyTorchJob", MASTER_AND_WORKER))) == {"demo-master-0": FIRST + 1}
@@ -40,3 +46,25 @@ def test_a_job_found_running_holds_its_port() -> None:
     book = PortBook(lambda _port: True)
     book.hold(gang_of(a_job("PyTorchJob", MASTER_AND_WORKER, name="old")))
     assert book.assign(gang_of(a_job("PyTorchJob", MASTER_AND_WORKER, name="new"))) == {"new-master-0": FIRST}
+
+
+def test_a_program_has_the_port_it_wants_or_keeps_another_that_it_was_lent() -> None:
+    book = PortBook(lambda port: port != 8888)
+    assert book.lend("a", 6006) == book.lend("a", 6006) == 6006
+    assert book.lend("b", 6006) == book.lend("b", 6006) == FIRST
+    assert book.lend("c", 8888) == FIRST + 1
+    book.release("a")
+    assert book.lend("d", 6006) == 6006
+
+
+def test_a_program_whose_port_a_stranger_took_meanwhile_gets_another() -> None:
+    taken = set[int]()
+    book = PortBook(lambda port: port not in taken)
+    book.note("a", 6006)
+    taken.add(6006)
+    assert book.lend("a", 6006) == FIRST
+
+
+def test_where_nothing_is_shared_every_program_has_its_own_port() -> None:
+    book = PortBook(lambda _port: False, shared=False)
+    assert book.lend("a", 6006) == book.lend("b", 6006) == 6006

@@ -1,5 +1,6 @@
 """History grows old, under a clock that jumps: what is minutes old is forgotten, what is there stays."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -37,4 +38,25 @@ async def test_history_older_than_five_minutes_is_let_go() -> None:
     found = store.get(THING)
     assert found is not None
     assert found.obj["size"] == 3
+    store.close()
+
+
+async def test_revisions_never_go_back_though_the_last_change_was_a_deletion_long_ago(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = Store(path, inline=True)
+    store.put(Place("things", "default", "old"), {"metadata": {"name": "old"}})
+    store.put(THING, {"metadata": {"name": "a"}})
+    store.remove(THING, {"metadata": {"name": "a"}})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.grow_old)
+        await anyio.sleep(1000)
+        store.remove(Place("things", "default", "old"), {"metadata": {"name": "old"}})
+        await anyio.sleep(1000)
+        store._flush_inline()
+        tasks.cancel_scope.cancel()
+    assert (store.revision, store.compacted) == (4, 4)
+    store.close()
+    store = Store(path, inline=True)
+    assert (store.revision, store.compacted) == (4, 4)
+    assert store.put(THING, {"metadata": {"name": "a"}}).change.revision == 5
     store.close()

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from fullrank.api.ages import human_duration
 from fullrank.api.meta import Json, stamp
 from fullrank.api.scheme import CLAIM, CONFIG_MAP, EVENT, NODE, POD, SERVICE, Column, Kind
-from fullrank.controlplane.ages import human_duration
 from fullrank.controlplane.jsonpath import found_at
 from fullrank.controlplane.tables import table
 

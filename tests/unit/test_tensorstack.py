@@ -95,7 +95,7 @@ def test_the_tutorials_job_runs_and_is_done() -> None:
         ("Completed", "True", *over),
         ("ReplicaFailure", "False", "-", well),
     ]
-    assert stage.status["phase"] == "Succeeded"
+    assert (stage.status["phase"], stage.job_kind.state(stage.job)) == ("Succeeded", "Done")
     assert stage.status["backoffCount"] == 0
     assert stage.status["aggregate"] == {
         "creating": 0, "pending": 0, "running": 0, "succeeded": 4, "failed": 0, "unknown": 0, "deleted": 0,
@@ -133,15 +133,6 @@ def test_which_exit_codes_are_forgiven(code: int, again: bool) -> None:
         assert ("ReplicaFailure", "True", "ErrorInPod", f"Pod[{main}] exited with error code {code}") in said(
             stage
         )
-
-
-def test_another_tools_word_about_the_tensorboard_stays() -> None:
-    stage = Stage(the_tutorials_job())
-    stage.settle()
-    stage.job = stage.job | {"status": stage.status | {"tensorboard": {"action": "NOP"}}}
-    stage.run()
-    stage.settle()
-    assert stage.status["tensorboard"] == {"action": "NOP"}
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -364,6 +355,8 @@ def test_members_are_replaced_until_the_budget_is_spent() -> None:
         stage.run()
         stage.end(min(stage.pods), 1)
         stage.one_pass()
+        stage.pass_time(60)
+        stage.one_pass()
         stage.vanish()
     stage.settle()
     assert (stage.status["phase"], stage.status["backoffCount"]) == ("Failed", 2)
@@ -473,6 +466,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
             "alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  "
             "or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
         ],
+    ),
+    "a port without a number": (
+        a_job("GenericJob", {"a": 1}, service={"ports": [{"name": "p"}]}),
+        ["spec.service.ports[0].port: Required value: say which port it is"],
     ),
     "a rule about nobody": (
         a_job("GenericJob", {"a": 1}, successRules=[{"b": ["0"]}, {"a": ["1"]}]),

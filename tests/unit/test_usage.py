@@ -8,8 +8,10 @@ from itertools import count
 import pytest
 from multidict import MultiDict
 
+from fullrank.agent.gpu_usage import CardUsage, parsed_usage
 from fullrank.agent.meter import Meter, Reading
 from fullrank.agent.runtime import Attempt, Usage
+from fullrank.api.annotations import DEVICES
 from fullrank.api.meta import Json
 from fullrank.api.scheme import CORE_KINDS, NAMESPACE, NODE, POD, Scheme
 from fullrank.client.port import Key
@@ -41,7 +43,8 @@ def a_pod(uid: str = "u1") -> Json:
         {"name": name, "state": {"running": {}}, "restartCount": 2} for name in ("main", "nobody-counts")
     ]
     over = {"name": "over", "state": {"terminated": {}}, "restartCount": 0}
-    return {"metadata": {"uid": uid}, "status": {"containerStatuses": [*running, over]}}
+    spec = {"containers": [{"name": name} for name in ("main", "nobody-counts", "over")]}
+    return {"metadata": {"uid": uid}, "spec": spec, "status": {"containerStatuses": [*running, over]}}
 
 
 async def test_cpu_is_counted_over_a_while_and_memory_at_its_end() -> None:
@@ -49,6 +52,22 @@ async def test_cpu_is_counted_over_a_while_and_memory_at_its_end() -> None:
     assert found.keys() == {"main"}
     assert found["main"].memory == 5 << 20
     assert found["main"].cores > 0
+
+
+async def test_a_container_is_shown_what_its_own_cards_do() -> None:
+    cards = parsed_usage("GPU-a, 87, 1024\nGPU-b, [N/A], 3\nGPU-c, 50, 7\n\n")
+    assert cards == {
+        "GPU-a": CardUsage(0.87, 1 << 30),
+        "GPU-b": CardUsage(0.0, 3 << 20),
+        "GPU-c": CardUsage(0.5, 7 << 20),
+    }
+    pod, meter = a_pod(), Meter(Busy(ManualClock()), window=0.001, cards=lambda: cards)
+    assert ((await meter.measure([pod]))[0]["main"]).gpus is None
+    pod["metadata"]["annotations"] = {DEVICES: "GPU-a,GPU-c"}
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 2}}
+    found = (await meter.measure([pod]))[0]["main"]
+    assert found.gpus == pytest.approx(1.37)
+    assert found.gpu_memory == 1031 << 20
 
 
 async def test_the_machine_uses_something() -> None:
@@ -60,7 +79,7 @@ class Pretended:
     window: float = 0.5
 
     async def measure(self, pods: Sequence[Json]) -> list[Mapping[str, Reading]]:
-        known: Mapping[str, Reading] = {"main": Reading(0.25, 3 << 20)}
+        known: Mapping[str, Reading] = {"main": Reading(0.25, 3 << 20, 0.875, 5 << 30)}
         return [known if pod["metadata"]["name"] == "one" else {} for pod in pods]
 
     async def machine(self) -> Reading:
@@ -118,7 +137,17 @@ async def test_pods_that_run_are_listed_with_what_is_known_of_them(registry: Reg
         "one",
         {"app": "one"},
     )
-    assert item["containers"] == [{"name": "main", "usage": {"cpu": "250000000n", "memory": "3072Ki"}}]
+    assert item["containers"] == [
+        {
+            "name": "main",
+            "usage": {
+                "cpu": "250000000n",
+                "memory": "3072Ki",
+                "nvidia.com/gpu": "875m",
+                "nvidia.com/gpumem": "5120",
+            },
+        }
+    ]
     chosen = Query(MultiDict(labelSelector="app=two"))
     assert (await metrics(registry, Pretended(), Asked("pods"), chosen, NOW))["items"] == []
     with pytest.raises(NotFound, match='"two" not found'):

@@ -118,6 +118,15 @@ TF_CLUSTER = (
     '"worker":["tf-worker-0.team.svc:2222","tf-worker-1.team.svc:2222"]'
 )
 TENSORFLOW = {
+    "a role without members is named all the same": Case(
+        a_job("TFJob", {"Chief": 1, "PS": 1, "Worker": 0}, name="tf"),
+        {
+            "chief-0": [
+                'TF_CONFIG={"cluster":{"chief":["tf-chief-0.team.svc:2222"],"ps":["tf-ps-0.team.svc:2222"],"worker":[]},'
+                '"task":{"type":"chief","index":0},"environment":"cloud"}'
+            ]
+        },
+    ),
     "everybody gets the whole cluster and its place in it": Case(
         a_job("TFJob", {"Chief": 1, "PS": 1, "Worker": 2}, name="tf"),
         {
@@ -178,6 +187,17 @@ TUNING = {
     "Tuner": 1,
 }
 MXNET = {
+    "a role without members is named all the same": Case(
+        a_job("MXJob", {"Scheduler": 1, "Worker": 0}, name="mx", jobMode="MXTrain"),
+        {
+            "scheduler-0": [
+                'MX_CONFIG={"cluster":{"scheduler":[{"url":"mx-scheduler-0","port":9091}],"worker":[]},'
+                '"labels":{"scheduler":"","worker":""},"task":{"type":"scheduler","index":0}}',
+                "DMLC_PS_ROOT_PORT=9091", "DMLC_PS_ROOT_URI=mx-scheduler-0", "DMLC_NUM_SERVER=0", "DMLC_NUM_WORKER=0",
+                "DMLC_ROLE=scheduler", "DMLC_USE_KUBERNETES=1",
+            ]
+        },
+    ),
     "members find each other through the scheduler": Case(
         a_job("MXJob", {"Scheduler": 1, "Server": 1, "Worker": 2}, name="mx", jobMode="MXTrain"),
         {
@@ -392,7 +412,7 @@ def test_who_carries_the_master_label(job: Json, want: list[str]) -> None:
 
 def companion(job: Json, kind: str, running: tuple[int, ...] = (0, 1)) -> Json:
     members = [Member("Worker", index) for index in running]
-    found = companions_for(gang_of(job), members, owner_reference(job))
+    found = [one for _, one in companions_for(gang_of(job), members, owner_reference(job))]
     return next(one for one in found if one["kind"] == kind)
 
 

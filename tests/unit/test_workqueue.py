@@ -120,3 +120,24 @@ async def test_one_slow_key_does_not_hold_up_the_others() -> None:
         queue.add(key)
     await worked(queue, slow_for_a, until=5)
     assert seen == ["b", "c"]
+
+
+async def test_it_rests_when_nobody_waits_for_attention_or_has_it() -> None:
+    queue, rested = WorkQueue[str](), list[float]()
+    start = anyio.current_time()
+
+    async def slow(_key: str) -> None:
+        await anyio.sleep(1)
+
+    async def note() -> None:
+        await queue.rest()
+        rested.append(round(anyio.current_time() - start, 3))
+
+    for key in ("a", "b"):
+        queue.add(key)
+    assert queue.crowded
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(note)
+        await worked(queue, slow, until=5)
+    assert rested == [1]
+    assert not queue.crowded

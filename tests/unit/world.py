@@ -22,9 +22,9 @@ from fullrank.controlplane.collector import Collector
 from fullrank.controlplane.local import LocalClient
 from fullrank.controlplane.registry import Registry, ensure_namespaces
 from fullrank.controlplane.store import Store
-from fullrank.dialects.registry import JOB_KINDS
+from fullrank.dialects.registry import JOB_KINDS, SUBMITTED_KINDS
 
-SCHEME = Scheme((*CORE_KINDS, *(one.kind for one in JOB_KINDS)))
+SCHEME = Scheme((*CORE_KINDS, *(one.kind for one in SUBMITTED_KINDS)))
 KINDS = {one.kind.kind: one.kind for one in JOB_KINDS}
 
 
@@ -96,14 +96,16 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(*, ports: bool = False) -> AsyncIterator[World]:
+async def a_world(*, ports: bool = False, checked: bool = True) -> AsyncIterator[World]:
+    """`checked` is what a home does at its door and a cluster does not."""
     clock = ManualClock()
     numbers = count(1)
     store = Store(":memory:", inline=True)
-    registry = Registry(store, SCHEME, clock, lambda: f"uid-{next(numbers)}", Admission(JOB_KINDS))
+    door = (Admission(SUBMITTED_KINDS),) if checked else ()
+    registry = Registry(store, SCHEME, clock, lambda: f"uid-{next(numbers)}", *door)
     await ensure_namespaces(registry)
     client = LocalClient(registry)
-    companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in CORE_KINDS)
+    companions = (kind for kind in companion_kinds(JOB_KINDS) if kind in set(SCHEME))
     lookout = Lookout(client, JOB_KINDS, companions)
     controller = JobController(client, lookout, clock, PortBook(lambda _port: True) if ports else None)
     async with anyio.create_task_group() as tasks:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fullrank.api.fieldsets import Fields, difference, intersection, is_wellformed, paths, union
+from fullrank.api.fieldsets import Fields, below, difference, intersection, is_wellformed, paths, union
 from fullrank.api.meta import Json, annotations_of, stamp
 from fullrank.api.schema import Schema
 from fullrank.api.structure import (
@@ -121,7 +121,7 @@ def applied(
         for entry in owners.values():
             held = union(held, entry.fields)
         stale = difference(with_named_fields(last.fields, schema), with_named_fields(held, schema))
-        merged = without(merged, stale, schema)
+        merged = without(merged, _sparing_metadata(stale), schema)
     change = compared(base, merged, schema)
     _check_conflicts(owners, me, change, live, schema, force=force)
     after = {who: entry for who, entry in _disowned(owners, me, change).items() if entry.fields}
@@ -129,6 +129,13 @@ def applied(
         after[me] = replace(after[me], time=last.time if last else "")
     result = _with_owners(merged, after)
     return _with_last_applied(result, config) if author.manager == KUBECTL and live is not None else result
+
+
+def _sparing_metadata(fields: Fields) -> Fields:
+    """Labels may go, and annotations; what they are in may not, as the object's name is in it, too."""
+    inner = below(fields.get("f:metadata", {}))
+    rest = {step: node for step, node in fields.items() if step != "f:metadata"}
+    return rest | ({"f:metadata": inner} if inner else {})
 
 
 def _titled(config: Json) -> str:

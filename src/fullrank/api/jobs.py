@@ -15,6 +15,17 @@ Indexes: TypeAlias = Mapping[str, frozenset[int]]  # members, by role
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """How often in a row a member failed soon after its start, and before when its successor is not started."""
+
+    times: int
+    after: datetime
+
+
+Retries: TypeAlias = Mapping[str, Mapping[int, Retry]]  # of members, by role
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """A replica type: how many, from which template. The template stays as the user wrote it."""
 
@@ -63,6 +74,8 @@ class JobStatus:
     counts: Mapping[str, Counts] = field(default_factory=dict)
     completed: Indexes = field(default_factory=dict)  # members that succeeded: whatever becomes of their pods
     started: Indexes = field(default_factory=dict)  # members that may not simply be started once more
+    gone: Indexes = field(default_factory=dict)  # members that were taken away, and without which it goes on
+    retries: Retries = field(default_factory=dict)
     replaced: frozenset[str] = frozenset()  # uids of failed pods that were counted and are on their way out
 
     @property

@@ -1,5 +1,6 @@
 """YAML as people write it, into objects; what is wrong is told with its line, and no bomb goes off."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from fullrank.errors import BadRequest
 LARGEST = 3 * 1024 * 1024  # bytes of text
 MOST_NODES = 500_000  # once every alias is written out
 DEEPEST = 200
+LEAST, MOST = -(2**63), 2**64 - 1  # whole numbers
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -54,6 +57,21 @@ def _check(one: Any, source: str, number: int) -> None:
         if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
             odd = next(key for key in value if not isinstance(key, str))
             raise BadRequest(f"{source}: document {number}: the key {odd!r} is not text: put it in quotes")
+        if problem := _unlike_json(value):
+            raise BadRequest(f"{source}: document {number}: {problem}")
+
+
+def _unlike_json(value: Any) -> str:
+    """Why a value cannot be one of JSON's, if it cannot; YAML has bytes, sets, times and numbers of any length."""
+    if isinstance(value, str | dict):
+        texts = (value,) if isinstance(value, str) else value
+        halves = any(not text.isascii() and HALF_CHARACTER.search(text) for text in texts)
+        return "a text has half a character (a lone surrogate) in it" if halves else ""
+    if isinstance(value, int) and not LEAST <= value <= MOST:
+        return f"a number of {value.bit_length()} bits is too large"
+    if isinstance(value, list | int | float | None):
+        return ""
+    return f"JSON has no {type(value).__name__}: write it as text"
 
 
 def _nodes(root: Any) -> Iterator[tuple[int, Any]]:

@@ -3,11 +3,14 @@
 Objects travel as plain JSON, so that fields we never heard of survive.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
+
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def name_of(obj: Json) -> str:
@@ -67,6 +70,14 @@ def stamp(moment: datetime) -> str:
 def micro_stamp(moment: datetime) -> str:
     """RFC 3339 with microseconds, as Kubernetes writes metav1.MicroTime."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a time as RFC 3339 writes it, with its zone, that every zone's calendar has."""
+    try:
+        return bool(RFC_3339.fullmatch(text)) and bool(moment_of(text).astimezone(UTC))
+    except (ValueError, OverflowError):
+        return False
 
 
 def moment_of(text: str) -> datetime:

@@ -14,6 +14,7 @@ DIRECTIVE = "$patch"
 RETAIN = "$retainKeys"
 ORDER = "$setElementOrder/"
 DELETE = "$deleteFromPrimitiveList/"
+LONGEST_INDEX = 9  # digits: no list has more elements
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -102,7 +103,7 @@ def _child(container: Any, token: str) -> Any:
 
 
 def _index(token: str, highest: int) -> int:
-    if not token.isdecimal() or int(token) > highest:
+    if not token.isdecimal() or len(token) > LONGEST_INDEX or int(token) > highest:
         raise _CannotBeDone(f'there is no element "{token}" in a list of {highest + 1}')
     return int(token)
 
@@ -153,7 +154,7 @@ def strategic_merge_patch(target: Json, patch: Json, schema: Schema) -> Json:
         return {}
     if directive != "merge":
         raise BadRequest(f"unknown patch type: {directive}")
-    kept = _list_word(patch, RETAIN)
+    kept, lists = _list_word(patch, RETAIN), _lists_told(patch)
     merged = {name: value for name, value in target.items() if kept is None or name in kept}
     for name, value in patch.items():
         if name.startswith("$"):
@@ -162,7 +163,7 @@ def strategic_merge_patch(target: Json, patch: Json, schema: Schema) -> Json:
             merged.pop(name, None)
         else:
             merged[name] = _merged(merged.get(name), value, schema.properties.get(name, schema.additional))
-    for name in _lists_told(patch):
+    for name in lists:
         told = merged.get(name)
         if isinstance(told, list):
             known = schema.properties.get(name)
@@ -205,7 +206,10 @@ def _merged_objects(old: list[Any], new: list[Any], schema: Schema) -> list[Any]
 
 def _lists_told(patch: Json) -> Iterable[str]:
     """The lists that `$` words beside them reorder or shorten."""
-    return {name.partition("/")[2] for name in patch if name.startswith((ORDER, DELETE))}
+    words = [name for name in patch if name.startswith((ORDER, DELETE))]
+    for word in words:
+        _list_word(patch, word)
+    return {word.partition("/")[2] for word in words}
 
 
 def _arranged(items: list[Any], before: list[Any], name: str, patch: Json, key: str) -> list[Any]:

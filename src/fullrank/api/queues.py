@@ -23,13 +23,15 @@ from fullrank.errors import Cause
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta1"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _AGE = Column("Age", ".metadata.creationTimestamp", type="date")
+_PENDING = Column("Pending Workloads", ".status.pendingWorkloads", type="integer")
+_ADMITTED = Column("Admitted Workloads", ".status.admittedWorkloads", type="integer")
 CLUSTER_QUEUE = Kind(
     GROUP, VERSION, "ClusterQueue", "clusterqueues", namespaced=False, short_names=("cq",), subresources=("status",),
-    columns=(Column("Strategy", ".spec.queueingStrategy"), _AGE),
+    columns=(Column("Strategy", ".spec.queueingStrategy"), _PENDING, _ADMITTED, _AGE),
 )  # fmt: skip
 LOCAL_QUEUE = Kind(
     GROUP, VERSION, "LocalQueue", "localqueues", short_names=("queue", "queues", "lq"), subresources=("status",),
-    columns=(Column("ClusterQueue", ".spec.clusterQueue"), _AGE),
+    columns=(Column("ClusterQueue", ".spec.clusterQueue"), _PENDING, _ADMITTED, _AGE),
 )  # fmt: skip
 RESOURCE_FLAVOR = Kind(
     GROUP, VERSION, "ResourceFlavor", "resourceflavors", namespaced=False, short_names=("flavor", "flavors", "rf"),
@@ -68,15 +70,18 @@ def _cluster_queue() -> Schema:
         "fairSharing": obj({"weight": quantity(description="A queue of weight 2 gets twice the share.")}),
         "stopPolicy": STOP,
     }
-    return whole_object(obj(spec), _queue_status(), description="ClusterQueue: quotas for jobs.")
+    return whole_object(
+        obj(spec), _queue_status("flavorsUsage"), description="ClusterQueue: quotas for jobs."
+    )
 
 
 def _local_queue() -> Schema:
     spec = {"clusterQueue": string(description="The ClusterQueue whose quotas count."), "stopPolicy": STOP}
     return whole_object(
         obj(spec, required=("clusterQueue",)),
-        _queue_status(),
+        _queue_status("flavorUsage"),
         description="LocalQueue: what jobs of a namespace name in the label kueue.x-k8s.io/queue-name.",
+        required=True,
     )
 
 
@@ -87,13 +92,17 @@ def _resource_flavor() -> Schema:
     return whole_object(obj(spec), description="ResourceFlavor: a sort of machine that quotas name.")
 
 
-def _queue_status() -> Schema:
+def _queue_status(usage: str) -> Schema:
     texts = {name: string() for name in ("type", "status", "reason", "message")}
     condition = obj(texts | {"lastTransitionTime": timestamp()}, required=("type", "status"))
+    used = obj({"name": string(), "total": quantity()}, required=("name",))
+    flavor = obj({"name": string(), "resources": array(used, key="name")}, required=("name",))
     return obj(
         {
             "pendingWorkloads": integer(),
+            "reservingWorkloads": integer(),
             "admittedWorkloads": integer(),
+            usage: array(flavor, key="name"),
             "conditions": array(condition, key="type"),
         }
     )

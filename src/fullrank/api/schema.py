@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from fullrank.api.meta import Json
+from fullrank.api.meta import Json, is_moment
 from fullrank.api.quantity import amount
 from fullrank.errors import Cause
 
@@ -206,6 +206,8 @@ def _string_complaints(value: str, schema: Schema, path: str) -> Iterator[Cause]
         )  # fmt: skip
     if schema.pattern and not re.fullmatch(schema.pattern, value):
         yield Cause(path, f"Invalid value: \"{value}\": {path} in body should match '{schema.pattern}'")
+    if schema.format == "date-time" and not is_moment(value):
+        yield Cause(path, f'Invalid value: "{value}": {path} in body must be of type date-time: "{value}"')
 
 
 def _quantity_complaints(value: Any, schema: Schema, path: str) -> Iterator[Cause]:

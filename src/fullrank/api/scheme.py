@@ -111,6 +111,9 @@ ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindi
 AUTOSCALER = Kind(
     "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short_names=("hpa",)
 )
+DEPLOYMENT = Kind(
+    "apps", "v1", "Deployment", "deployments", short_names=("deploy",), subresources=("status",)
+)
 
 CORE_KINDS = (
     NAMESPACE, NODE, POD, SERVICE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, CLAIM, POD_TEMPLATE, EVENT, REGARDING_EVENT,

@@ -28,6 +28,7 @@ from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
 from fullrank.controllers.claims import Claims, Rules, bearing
 from fullrank.controllers.lookout import Lookout
+from fullrank.controllers.queue_status import QueueReporter
 from fullrank.controllers.workqueue import WorkQueue
 from fullrank.errors import Conflict, FullrankError, NotFound
 from fullrank.scheduling.amounts import amounts_of
@@ -64,6 +65,7 @@ class Binder:
         self._rules_changed = False
         self._queues: set[str] = set()
         self._queue: WorkQueue[Literal["floor"]] = WorkQueue()
+        self._reporter = QueueReporter(client, self._rules, self._floor, clock)
         lookout.pods.listen(self._pod_changed)
         lookout.nodes.listen(self._node_changed)
         for cache in lookout.jobs.values():
@@ -77,6 +79,7 @@ class Binder:
             await self._lookout.synced()
             for cache in self._rules.caches:
                 await cache.synced()
+            tasks.start_soon(self._reporter.run)
             await self._queue.run(self.reconcile, workers=1)
 
     # -- what changed ----------------------------------------------------------------------------------------------
@@ -131,7 +134,9 @@ class Binder:
         changed, self._changed = self._changed, {}
         for owner in changed.values():
             self._see(owner)
-        await self._act_on_all(self._floor.decide())
+        decisions = self._floor.decide()
+        self._reporter.note()
+        await self._act_on_all(decisions)
         for owner in changed.values():
             await self._take_off_mark(owner)
         return None

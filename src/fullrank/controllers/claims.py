@@ -32,6 +32,7 @@ class Membership(NamedTuple):
 
     queue: str
     hindrance: str = ""
+    local: str = ""  # the LocalQueue that leads there, as `namespace/name`
 
 
 class Priority(NamedTuple):
@@ -81,18 +82,21 @@ class Rules:
         title, target = f"{namespace}/{wanted}", local["spec"]["clusterQueue"]
         if self.cluster_queues.get(Key(CLUSTER_QUEUE, "", target)) is None:
             text = f'LocalQueue {title} leads to ClusterQueue "{target}", which does not exist: create it'
-            return Membership("", text)
+            return Membership("", text, title)
         if _on_hold(local):
-            return Membership(
-                target, f"queue {wanted} is on hold: set stopPolicy of LocalQueue {title} to None"
-            )
-        return self._in_cluster_queue(target)
+            text = f"queue {wanted} is on hold: set stopPolicy of LocalQueue {title} to None"
+            return Membership(target, text, title)
+        return self._in_cluster_queue(target)._replace(local=title)
+
+    def hindrance_of(self, cluster_queue: str) -> str:
+        """Why nothing starts in a ClusterQueue, if so."""
+        return self._in_cluster_queue(cluster_queue).hindrance
 
     def _in_cluster_queue(self, name: str) -> Membership:
         queue = self.cluster_queues.get(Key(CLUSTER_QUEUE, "", name)) or {}
         if _on_hold(queue):
             return Membership(name, f"queue {name} is on hold: set stopPolicy of ClusterQueue {name} to None")
-        for flavor, _ in _shares(queue):
+        for flavor, _ in shares_of(queue):
             if self.flavors.get(Key(RESOURCE_FLAVOR, "", flavor)) is None:
                 return Membership(
                     name, f'queue {name}: its ResourceFlavor "{flavor}" does not exist: create it'
@@ -122,7 +126,8 @@ def _on_hold(queue: Json) -> bool:
     return bool((queue.get("spec") or {}).get("stopPolicy", "None") != "None")
 
 
-def _shares(queue: Json) -> list[tuple[str, Json]]:
+def shares_of(queue: Json) -> list[tuple[str, Json]]:
+    """What a ClusterQueue has of each flavor: the flavor's name, and a resource with its quota."""
     groups: list[Json] = (queue.get("spec") or {}).get("resourceGroups") or []
     flavors = [flavor for group in groups for flavor in group["flavors"]]
     return [(flavor["name"], share) for flavor in flavors for share in flavor["resources"]]
@@ -131,7 +136,7 @@ def _shares(queue: Json) -> list[tuple[str, Json]]:
 def _policy(queue: Json) -> QueuePolicy:
     spec: Json = queue.get("spec") or {}
     quota: dict[str, int] = {}
-    for _, share in _shares(queue):
+    for _, share in shares_of(queue):
         quota[share["name"]] = quota.get(share["name"], 0) + milli(share["nominalQuota"])
     wanted = (spec.get("preemption") or {}).get("withinClusterQueue", "")
     return QueuePolicy(
@@ -165,6 +170,7 @@ class Claims:
             f"{namespace_of(pod)}/{name_of(pod)}",
             created=pod["metadata"].get("creationTimestamp") or "",
             queue=membership.queue,
+            local_queue=membership.local,
             hindrance=membership.hindrance,
             priority=priority.value,
             preempts=priority.preempts,
@@ -213,6 +219,7 @@ class Claims:
             f"{job.namespace}/{job.name}",
             created=obj["metadata"].get("creationTimestamp") or "",
             queue=membership.queue,
+            local_queue=membership.local,
             hindrance=membership.hindrance,
             priority=priority.value,
             preempts=priority.preempts,

@@ -8,7 +8,8 @@ from fullrank.client.cache import Cache
 from fullrank.client.port import Client, Key
 from fullrank.controllers.news import News
 from fullrank.dialects.contract import JobKind
-from fullrank.errors import AlreadyExists, Conflict, NotFound
+from fullrank.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from fullrank.frameworks.contract import Companion
 from fullrank.planning.desired import companions_for, says_otherwise
 from fullrank.planning.scene import Scene
 
@@ -25,6 +26,11 @@ class Companions:
         self._client = client
         self._caches = caches
 
+    def of(self, job_kind: JobKind, uid: str) -> list[Json]:
+        """Those that a job has."""
+        kinds = (kind for kind in job_kind.framework.companion_kinds if kind in self._caches)
+        return [one for kind in kinds for one in self._caches[kind].owned_by(uid)]
+
     async def keep(self, scene: Scene, job: Json, news: News, *, idle: bool) -> None:
         """Makes what is missing, mends what differs (not of an `idle` job), removes what is not wanted any more."""
         kinds = [kind for kind in scene.job_kind.framework.companion_kinds if kind in self._caches]
@@ -33,27 +39,37 @@ class Companions:
         running = {member for member, seat in scene.seats.items() if seat.active}
         wanted = companions_for(scene.gang, running, owner_reference(job))
         names = set[tuple[Kind, str]]()
-        for kind, one in ((kind, one) for one in wanted for kind in kinds if _is_of(kind, one)):
-            names.add((kind, name_of(one)))
+        for companion, whole in (one for one in wanted if one[0].kind in kinds):
+            names.add((companion.kind, companion.name))
             if not idle:
-                await self._ensure(kind, one, job, news)
+                await self._keep_one(companion, whole, job, news)
         for kind in kinds:
             for found in self._caches[kind].owned_by(uid_of(job)):
                 if (kind, name_of(found)) not in names:
                     await self._remove(kind, found)
 
-    async def _ensure(self, kind: Kind, wanted: Json, job: Json, news: News) -> None:
+    async def _keep_one(self, companion: Companion, wanted: Json, job: Json, news: News) -> None:
+        try:
+            await self._ensure(companion, wanted, job, news)
+        except (NotFound, Invalid, Forbidden) as error:
+            if not companion.optional:
+                raise
+            news.tell(job, "Warning", f"Failed{companion.kind.kind}", str(error))
+
+    async def _ensure(self, companion: Companion, wanted: Json, job: Json, news: News) -> None:
+        kind = companion.kind
         known = self._caches[kind].get(Key.of(kind, wanted))
-        if known is not None and not says_otherwise(known, wanted):
+        if known is not None and not says_otherwise(known, _respecting(companion, known, wanted)):
             return
         found = await self._made_or_found(kind, wanted)
+        wanted = _respecting(companion, found, wanted)
         if not says_otherwise(found, wanted):
             return
         if (controller_of(found) or {}).get("uid") != uid_of(job):
             word, what = job["kind"], f'Resource "{name_of(found)}" of {job["kind"]}Kind "{kind.kind}"'
             text = f"{what} already exists and is not managed by {word}"
             news.tell(job, "Warning", "ErrResourceExists", text)
-            raise Conflict(text)
+            raise AlreadyExists(text)
         self._caches[kind].learn(await self._client.replace(kind, _mended(found, wanted)))
 
     async def _made_or_found(self, kind: Kind, wanted: Json) -> Json:
@@ -74,8 +90,13 @@ class Companions:
             return  # gone, or another of the same name: not the one we meant
 
 
-def _is_of(kind: Kind, obj: Json) -> bool:
-    return (kind.api_version, kind.kind) == (obj["apiVersion"], obj["kind"])
+def _respecting(companion: Companion, found: Json, wanted: Json) -> Json:
+    """What we want of it, but for what others may have changed in it."""
+    if not companion.own:
+        return wanted
+    theirs = {name: found["spec"][name] for name in companion.own if name in found["spec"]}
+    ours = {name: value for name, value in wanted["spec"].items() if name not in companion.own}
+    return wanted | {"spec": ours | theirs}
 
 
 def _mended(found: Json, wanted: Json) -> Json:

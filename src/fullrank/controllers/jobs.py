@@ -6,7 +6,7 @@ newest version of the job, and a decision that ends a job is on record before it
 
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import anyio
@@ -27,12 +27,13 @@ from fullrank.client.cache import Cache
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
 from fullrank.controllers.companions import Companions
+from fullrank.controllers.counters import Counters
 from fullrank.controllers.lookout import Lookout
 from fullrank.controllers.news import News
 from fullrank.controllers.ports import PortBook
 from fullrank.controllers.workqueue import WorkQueue
-from fullrank.dialects.contract import JobKind
-from fullrank.errors import AlreadyExists, Cause, Conflict, FullrankError, NotFound
+from fullrank.dialects.contract import JobKind, Obstacle
+from fullrank.errors import AlreadyExists, Cause, Conflict, FullrankError, NotFound, Unavailable
 from fullrank.planning.desired import overwrites_restart_policy, pod_for, service_for
 from fullrank.planning.plan import (
     Action,
@@ -53,19 +54,30 @@ log = logging.getLogger(__name__)
 POLICY_OVERWRITTEN = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 AT_ONCE = 16  # requests on the way for one job
 WORKERS = 8  # jobs that are looked at together
+A_TURN, LONGEST_WAIT = timedelta(seconds=0.1), timedelta(seconds=5)  # in which services wait for others' pods
 
 
 class JobController:
     """All kinds of jobs; `ports` is given where all pods share one machine, which is ours to free."""
 
-    def __init__(self, client: Client, lookout: Lookout, clock: Clock, ports: PortBook | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        lookout: Lookout,
+        clock: Clock,
+        ports: PortBook | None = None,
+        counters: Counters | None = None,
+    ) -> None:
         self._client = client
         self._lookout = lookout
         self._clock = clock
         self._ports = ports
+        self._counters = counters or Counters()
         self._companions = Companions(client, lookout.companions)
         self._queue: WorkQueue[Key] = WorkQueue()
-        self._news = News(client, clock, lookout.job_kinds.values())
+        self._refusals: dict[str, Obstacle] = {}  # job's uid → what could not be made for it
+        self._patient: dict[str, datetime] = {}  # job's uid → since when its services wait
+        self._news = News(client, clock, lookout.job_kinds.values(), self._queue.rest)
         for cache in lookout.jobs.values():
             cache.listen(self._job_changed)
         for cache in (lookout.pods, lookout.services, *lookout.companions.values()):
@@ -83,8 +95,11 @@ class JobController:
         job = new or old
         if job and (kind := self._lookout.job_kind(job)):
             self._queue.add(Key(kind.kind, namespace_of(job), name_of(job)))
-            if self._ports and new is None:
-                self._ports.release(uid_of(job))
+            if new is None:
+                self._refusals.pop(uid_of(job), None)
+                self._patient.pop(uid_of(job), None)
+                if self._ports:
+                    self._ports.release(uid_of(job))
 
     def _dependent_changed(self, old: Json | None, new: Json | None) -> None:
         for one in (old, new):
@@ -128,7 +143,9 @@ class JobController:
             self._lookout.pods.owned_by(uid_of(job)),
             self._lookout.services.owned_by(uid_of(job)),
         )
-        return scene_of(job_kind, job, pods, services, self._clock.now())
+        companions = self._companions.of(job_kind, uid_of(job))
+        refusal = self._refusals.get(uid_of(job))
+        return scene_of(job_kind, job, pods, services, self._clock.now(), refusal, companions)
 
     async def _with_ports(self, scene: Scene, job: Json) -> Json:
         """The job with a port for every member that opens one, recorded on it where it is not the manifest's own."""
@@ -170,18 +187,49 @@ class JobController:
             written = self._client.replace(kind, job | {"status": status}, subresource="status")
             job = await self._learnt(kind, written)
             _log_changes(Key.of(kind, job), before, status)
+            self._counters.reported(
+                scene.job.status, decision.report, scene.job.namespace, scene.job_kind.framework.counted_as
+            )
             for news in decision.announcements:
                 self._news.tell(job, news.type, news.reason, news.message)
         if self._ports and scene.job.status.finished:
             self._ports.release(scene.job.uid)
         idle = scene.job.run_policy.suspend or decision.report.completed_at is not None
-        await self._companions.keep(scene, job, self._news, idle=idle)
+        self._refusals.pop(scene.job.uid, None)
+        try:
+            await self._companions.keep(scene, job, self._news, idle=idle)
+        except AlreadyExists as error:
+            self._refusals[scene.job.uid] = Obstacle("ErrResourceExists", str(error))
+            raise
         # On a cluster the machines are not ours: what a finished job leaves running is its own affair.
-        mine = (one for one in decision.actions if self._ports or not isinstance(one, StopPod))
-        await self._act_on_all(scene, job, tuple(mine))
-        return decision.wake_after
+        mine = [one for one in decision.actions if self._ports or not isinstance(one, StopPod)]
+        now, later = self._in_turn(scene.job.uid, mine)
+        try:
+            await self._act_on_all(scene, job, now)
+        except FullrankError:
+            await self._act_on_all(scene, job, later)
+            raise
+        is_told = decision.report.obstacle is scene.refusal is not None  # and it is so no longer
+        return A_TURN if later else timedelta(0) if is_told else decision.wake_after
 
-    async def _act_on_all(self, scene: Scene, job: Json, actions: tuple[Action, ...]) -> None:
+    def _in_turn(self, uid: str, actions: list[Action]) -> tuple[list[Action], list[Action]]:
+        """What is done now, and what in a later pass: services, while there are pods to make or other jobs wait.
+
+        Pods take a while to come up, and a cluster has much to do for each service: no job's pods wait for another's.
+        At home services cost nothing, and programs start at once.
+        """
+        services: list[Action] = [one for one in actions if isinstance(one, CreateService)]
+        if self._ports or not services:
+            self._patient.pop(uid, None)
+            return actions, []
+        now = self._clock.now()
+        waited = now - self._patient.setdefault(uid, now)
+        makes_pods = any(isinstance(one, CreatePod) for one in actions)
+        if waited >= LONGEST_WAIT or not (makes_pods or self._queue.crowded):
+            return actions, []
+        return [one for one in actions if not isinstance(one, CreateService)], services
+
+    async def _act_on_all(self, scene: Scene, job: Json, actions: list[Action]) -> None:
         """Everything that can be done is done, several at once; then the first thing that went wrong is told."""
         limiter, failures = anyio.CapacityLimiter(AT_ONCE), list[FullrankError]()
 
@@ -225,24 +273,32 @@ class JobController:
             case DeleteJob():
                 news = scene.job_kind.framework.deletion_told_as, f"Deleted job: {scene.job.name}"
                 await self._delete(job, Key.of(scene.job_kind.kind, job), uid_of(job), news)
+                self._counters.deleted(scene.job.namespace, scene.job_kind.framework.counted_as)
 
     async def _create(self, job: Json, kind: Kind, cache: Cache, obj: Json, news: tuple[str, str]) -> None:
-        word = kind.kind
         try:
             cache.learn(await self._client.create(kind, obj))
         except AlreadyExists:
             # Ours, from a pass whose answer we never saw; or somebody else's, and then we wait until it is gone.
             found = await self._client.get(Key.of(kind, obj))
             if (controller_of(found) or {}).get("uid") != uid_of(job):
-                text = f'Error creating: {kind.plural} "{name_of(obj)}" already exists'
-                self._news.tell(job, "Warning", f"FailedCreate{word}", text)
+                self._refused(job, kind, f'{kind.plural} "{name_of(obj)}" already exists')
                 raise
             cache.learn(found)
         except FullrankError as error:
-            self._news.tell(job, "Warning", f"FailedCreate{word}", f"Error creating: {error}")
+            self._refused(job, kind, str(error), passing=isinstance(error, Unavailable))
             raise
         else:
             self._news.tell(job, "Normal", *news)
+
+    def _refused(self, job: Json, kind: Kind, why: str, *, passing: bool = False) -> None:
+        """An event tells it now, and a condition from the next pass on, until it can be made."""
+        refusal = Obstacle(f"FailedCreate{kind.kind}", f"Error creating: {why}")
+        self._news.tell(job, "Warning", refusal.reason, refusal.message)
+        if not passing:
+            # Of several always the same one, whichever answer came first: a status that changes wakes the job.
+            known = self._refusals.get(uid_of(job), refusal)
+            self._refusals[uid_of(job)] = min(known, refusal, key=lambda one: one.message)
 
     async def _delete(self, job: Json, key: Key, uid: str, news: tuple[str, str]) -> None:
         try:

@@ -47,6 +47,11 @@ class Lookout:
         for cache in self._caches:
             await cache.synced()
 
+    @property
+    def complete(self) -> bool:
+        """Whether everything that there is has been seen."""
+        return all(cache.complete for cache in self._caches)
+
     def job_kind(self, owner: Json) -> JobKind | None:
         """The kind of job an owner reference (or an object) is of, if it is one of ours."""
         return self.job_kinds.get((owner["apiVersion"], owner["kind"]))

@@ -1,41 +1,60 @@
-"""What there is to tell of jobs, written beside the work: no deed waits until its event is stored."""
+"""What there is to tell of jobs and web programs, written beside the work: no deed waits until its event is stored."""
 
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple, Protocol
 
 import anyio
+import anyio.lowlevel
 
 from fullrank.api.meta import Json
+from fullrank.api.scheme import Kind
 from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client
 from fullrank.clock import Clock
-from fullrank.dialects.contract import JobKind
 
 WRITERS = 4
+LONGEST_WAIT = 0.2  # seconds that each writer lets more urgent work go first
 LAST_WORDS = 2.0  # seconds to write what is left when the controller stops
 
 
+class Told(Protocol):
+    """A kind of object that there is something to tell of, and who tells it."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def controller(self) -> str: ...
+
+
 class Item(NamedTuple):
-    job: Json
+    obj: Json
     type: str
     reason: str
     message: str
 
 
 class News:
-    """Each kind's events are signed by its own controller."""
+    """Each kind's events are signed by its own controller. `urgent` returns when there is nothing more urgent to do."""
 
-    def __init__(self, client: Client, clock: Clock, job_kinds: Iterable[JobKind]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        kinds: Iterable[Told],
+        urgent: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
+    ) -> None:
+        self._urgent = urgent
         self._recorders = {
             (one.kind.api_version, one.kind.kind): EventRecorder(client, one.controller, clock)
-            for one in job_kinds
+            for one in kinds
         }
         self._waiting: deque[Item] = deque()
         self._more = anyio.Event()
 
-    def tell(self, job: Json, type: str, reason: str, message: str) -> None:  # noqa: A002
-        self._waiting.append(Item(job, type, reason, message))
+    def tell(self, obj: Json, type: str, reason: str, message: str) -> None:  # noqa: A002
+        self._waiting.append(Item(obj, type, reason, message))
         self._more.set()
 
     async def run(self) -> None:
@@ -49,13 +68,18 @@ class News:
 
     async def _write_all(self) -> None:
         while True:
-            await self._write_waiting()
+            await self._write_waiting(patiently=True)
             if self._more.is_set():
                 self._more = anyio.Event()
             await self._more.wait()
 
-    async def _write_waiting(self) -> None:
+    async def _write_waiting(self, *, patiently: bool = False) -> None:
         while self._waiting:
+            if patiently:
+                with anyio.move_on_after(LONGEST_WAIT):
+                    await self._urgent()
+                if not self._waiting:
+                    return
             item = self._waiting.popleft()
-            recorder = self._recorders[item.job["apiVersion"], item.job["kind"]]
-            await recorder.emit(item.job, item.type, item.reason, item.message)
+            recorder = self._recorders[item.obj["apiVersion"], item.obj["kind"]]
+            await recorder.emit(item.obj, item.type, item.reason, item.message)

@@ -13,17 +13,20 @@ FIRST, LAST = 20000, 29999  # below the ports that systems hand out by themselve
 
 
 class PortBook:
-    def __init__(self, is_free: Callable[[int], bool]) -> None:
+    def __init__(self, is_free: Callable[[int], bool], *, shared: bool = True) -> None:
+        """Where pods have networks of their own, nothing is `shared` and every port is as its manifest says."""
         self._is_free = is_free
+        self._shared = shared
         self._holders: dict[int, str] = {}
         self._next = FIRST
 
     def assign(self, gang: Gang) -> dict[str, int]:
         """The ports that differ from what the manifest says, by pod name; what the job already holds stays."""
-        given = {}
-        for member in gang.framework.listeners(gang):
+        given: dict[str, int] = {}
+        for member in gang.framework.listeners(gang) if self._shared else ():
             name, wanted = gang.name(member), gang.port(member)
-            port = wanted if self._take(wanted, name, gang) else self._another(name, gang)
+            me = _holder(gang, name)
+            port = wanted if self._take(wanted, me) else self._another(me)
             if port != gang.declared_port(member):
                 given[name] = port
         return given
@@ -33,12 +36,25 @@ class PortBook:
         for member in gang.framework.listeners(gang):
             self._holders[gang.port(member)] = _holder(gang, gang.name(member))
 
+    def lend(self, uid: str, wanted: int) -> int:
+        """A port for a program that is about to start: the one it had, the one it wants, or another."""
+        if not self._shared:
+            return wanted
+        had = next((port for port, holder in self._holders.items() if holder == uid), None)
+        if had is not None and self._is_free(had):
+            return had
+        self.release(uid)
+        return wanted if self._take(wanted, uid) else self._another(uid)
+
+    def note(self, uid: str, port: int) -> None:
+        """Notes the port of a program that is running already."""
+        self._holders[port] = uid
+
     def release(self, uid: str) -> None:
         for port in [port for port, holder in self._holders.items() if holder.startswith(uid)]:
             del self._holders[port]
 
-    def _take(self, port: int, name: str, gang: Gang) -> bool:
-        me = _holder(gang, name)
+    def _take(self, port: int, me: str) -> bool:
         if self._holders.get(port) == me:
             return True
         if port in self._holders or not self._is_free(port):
@@ -46,11 +62,11 @@ class PortBook:
         self._holders[port] = me
         return True
 
-    def _another(self, name: str, gang: Gang) -> int:
+    def _another(self, me: str) -> int:
         # Round and round: a port that was just given up may still have messages on the way to it.
         for port in self._round():
             self._next = port + 1 if port < LAST else FIRST
-            if self._take(port, name, gang):
+            if self._take(port, me):
                 return port
         raise RuntimeError(f"all ports from {FIRST} to {LAST} are taken")
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from fullrank.errors import Conflict, Invalid, NotFound, Unavailable
+from fullrank.errors import Conflict, FullrankError, NotFound, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,17 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._order = 0
         self._news = anyio.Event()
+        self._rest = anyio.Event()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether somebody waits for attention."""
+        return bool(self._ready)
+
+    async def rest(self) -> None:
+        """Returns at a moment at which nobody waits for attention, or has it."""
+        while self._ready or self._working:
+            await self._rest.wait()
 
     def add(self, key: K) -> None:
         if key in self._working:
@@ -67,6 +78,9 @@ class WorkQueue(Generic[K]):
             if key in self._again:
                 self._again.discard(key)
                 self.add(key)
+            if not (self._ready or self._working):
+                self._rest.set()
+                self._rest = anyio.Event()
 
     async def _attempt(self, reconcile: Callable[[K], Awaitable[timedelta | None]], key: K) -> float | None:
         """Seconds until the key wants attention again, or None. What an error means is decided here, once."""
@@ -77,7 +91,7 @@ class WorkQueue(Generic[K]):
         except (Conflict, Unavailable) as error:
             log.debug("%s: %s", key, error)
             return self._back_off(key)
-        except Invalid as error:
+        except FullrankError as error:
             log.warning("%s: %s", key, error)
             return self._back_off(key)
         except Exception:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
-from fullrank.api.annotations import ATTEMPT
+from fullrank.api.annotations import ATTEMPT, ENVIRONMENT
 from fullrank.api.jobs import Role
 from fullrank.api.meta import Json
 from fullrank.dialects.contract import JobKind
@@ -22,6 +22,8 @@ def pod_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> Json:
     written: Json = template.get("metadata") or {}
     parts = ("annotations", "finalizers") if job_kind.framework.keeps_finalizers else ("annotations",)
     kept = {name: written[name] for name in parts if written.get(name)}
+    if chosen := gang.job.annotations.get(ENVIRONMENT):
+        kept["annotations"] = {ENVIRONMENT: chosen} | kept.get("annotations", {})
     attempt = {ATTEMPT: str(gang.job.attempt)} if gang.job.restarts_as_one else {}
     labels = (written.get("labels") or {}) | job_kind.dialect.labels(gang, member) | attempt
     return {
@@ -51,9 +53,11 @@ def service_for(job_kind: JobKind, gang: Gang, member: Member, owner: Json) -> J
     }
 
 
-def companions_for(gang: Gang, running: Collection[Member], owner: Json) -> tuple[Json, ...]:
+def companions_for(
+    gang: Gang, running: Collection[Member], owner: Json
+) -> tuple[tuple[Companion, Json], ...]:
     """The objects beside pods and services that ought to exist while these members run, in the order to make them."""
-    return tuple(_whole(gang, one, owner) for one in gang.framework.companions(gang, running))
+    return tuple((one, _whole(gang, one, owner)) for one in gang.framework.companions(gang, running))
 
 
 def _whole(gang: Gang, companion: Companion, owner: Json) -> Json:

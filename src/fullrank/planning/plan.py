@@ -1,7 +1,7 @@
 """A plan is a value: what to make, what to remove, what to say, and when to look again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
@@ -69,7 +69,8 @@ class Plan:
 
     def status(self, scene: Scene, before: Json) -> Json:
         kind = scene.job_kind
-        return kind.dialect.status(kind.framework, scene.job, before, self.report, scene.now)
+        report = replace(self.report, companions=scene.companions) if scene.companions else self.report
+        return kind.dialect.status(kind.framework, scene.job, before, report, scene.now)
 
 
 def sweep(scene: Scene, seats: Iterable[Seat]) -> tuple[Action, ...]:

@@ -9,6 +9,7 @@ from fullrank.api.jobs import Counts, Indexes
 from fullrank.api.meta import Json
 from fullrank.dialects.contract import Mark, Obstacle, Report, Seat
 from fullrank.frameworks.contract import Member
+from fullrank.planning.pauses import kept
 from fullrank.planning.plan import Announcement
 from fullrank.planning.scene import Scene
 
@@ -41,6 +42,8 @@ def observed(scene: Scene, *marks: Mark, in_the_way: Obstacle | None = None) -> 
         role_restarts=status.role_restarts,
         completed=_by_role(scene.completed),
         started=_started(scene),
+        gone={} if scene.job.restarts_as_one else _by_role(scene.lost),
+        retries=kept(scene) if status.retries else {},
         replaced=status.replaced & present,
         obstacle=in_the_way,
         seats=seats,
@@ -51,7 +54,14 @@ def over(scene: Scene, mark: Mark, at: datetime, started_at: datetime | None) ->
     """The end of a job. From now on nothing needs to be remembered: a finished job's pods never come back."""
     report = observed(scene, *resumed(scene), mark)
     return replace(
-        report, completed_at=at, started_at=started_at, completed={}, started={}, replaced=frozenset()
+        report,
+        completed_at=at,
+        started_at=started_at,
+        completed={},
+        started={},
+        gone={},
+        retries={},
+        replaced=frozenset(),
     )
 
 
@@ -115,7 +125,10 @@ def resumption(scene: Scene) -> tuple[Announcement, ...]:
 
 def beginning(scene: Scene) -> tuple[Announcement, ...]:
     """The first events of a job, in APIs that have them: that it was made, and that all its members were."""
-    says, status = scene.sentences, scene.job.status
+    status = scene.job.status
+    if status.states and status.initialized:
+        return ()
+    says = scene.sentences
     if not says.initialized:
         return ()
     made = (Announcement("Normal", "Created", says.created),) if not status.states else ()
@@ -150,7 +163,9 @@ def _latest(scene: Scene, role: str, count: int) -> list[Seat]:
 
 
 def obstacle(scene: Scene) -> Obstacle | None:
-    """Why the job gets no further: what the first member in rank order that cannot start, or cannot go on, says."""
+    """Why the job gets no further: what could not be made, or what the first member that cannot go on says."""
+    if scene.refusal:
+        return scene.refusal
     leaving = [seat.name for seat in scene.outdated]
     if leaving:
         return Obstacle(

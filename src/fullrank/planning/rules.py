@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from fullrank.api.jobs import Counts
-from fullrank.dialects.contract import Mark, Obstacle, Seat
+from fullrank.api.annotations import PREEMPTED_BY
+from fullrank.api.jobs import Counts, Retries
+from fullrank.dialects.contract import Mark, Obstacle, Report, Seat
 from fullrank.planning.ends import first_end, forgiven, news, time_left
+from fullrank.planning.pauses import back_off, counted, due_at, resting
 from fullrank.planning.plan import (
     Action,
     Announcement,
@@ -104,7 +106,14 @@ def suspended(scene: Scene) -> Plan | None:
     told = (Announcement("Normal", word, text),) if "Suspended" not in scene.job.status.states else ()
     counts = {role: replace(one, active=0) for role, one in scene.job.status.counts.items()}
     report = unchanged(scene, *stopped, Mark("Suspended", word, text))
-    return Plan(replace(report, counts=counts), sweep_all(scene), told)
+    return Plan(replace(report, counts=counts, obstacle=_preempted(scene)), sweep_all(scene), told)
+
+
+def _preempted(scene: Scene) -> Obstacle | None:
+    by = scene.job.annotations.get(PREEMPTED_BY)
+    if by is None:
+        return None
+    return Obstacle("Preempted", f"suspended to make room for {by}; it goes on when there is room again")
 
 
 def resuming(scene: Scene) -> Plan | None:
@@ -145,30 +154,36 @@ def restarting_as_one(scene: Scene) -> Plan | None:
     if not scene.job.restarts_as_one or not (failed or scene.lost):
         return None
     mark = _restart(scene, failed[0].member.role if failed else scene.lost[0].role)
-    report = observed(scene, *resumed(scene), mark)
+    retries = counted(scene, failed[:1])
+    waiting = resting(scene, retries, failed)
+    report = observed(scene, *resumed(scene), mark, in_the_way=back_off(scene, retries, waiting))
     roles = {seat.member.role for seat in failed} | {member.role for member in scene.lost}
-    counted = {role: report.role_restarts.get(role, 0) + 1 for role in sorted(roles)}
+    by_role = {role: report.role_restarts.get(role, 0) + 1 for role in sorted(roles)}
     return Plan(
         replace(
             report,
             restarts=report.restarts + 1,
-            role_restarts={**report.role_restarts, **counted},
+            role_restarts={**report.role_restarts, **by_role},
             completed={},
             started={},
+            gone={},
+            retries=retries,
         ),
-        _without(tuple(scene.seats.values())),
-        (*exits(scene), Announcement("Warning", mark.reason, mark.message)),
-        time_left(scene),
+        _without(tuple(seat for seat in scene.seats.values() if seat not in waiting)),
+        (*exits(scene), Announcement("Warning", mark.reason, mark.message), *_told(report)),
+        _look_again(scene, retries, waiting),
     )
 
 
 def restarting(scene: Scene) -> Plan | None:
-    """Failed members make room for their successors, which the next pass creates."""
+    """Failed members make room for their successors, which the next pass creates; at once, or when these are due."""
     failed = news(scene)
     if not failed:
         return None
     mark = _restart(scene, failed[0].member.role)
-    report = observed(scene, *resumed(scene), mark)
+    retries = counted(scene, failed)
+    waiting = resting(scene, retries, forgiven(scene))
+    report = observed(scene, *resumed(scene), mark, in_the_way=back_off(scene, retries, waiting))
     by_role = dict(report.role_restarts)
     for seat in failed:
         by_role[seat.member.role] = by_role.get(seat.member.role, 0) + 1
@@ -178,11 +193,25 @@ def restarting(scene: Scene) -> Plan | None:
             restarts=report.restarts + sum(1 + seat.restarts for seat in failed),
             role_restarts=by_role,
             replaced=report.replaced | {seat.uid for seat in failed},
+            retries=retries,
         ),
-        _due(scene),
-        (*exits(scene), Announcement("Warning", mark.reason, mark.message)),
-        time_left(scene),
+        _due(scene, waiting),
+        (*exits(scene), Announcement("Warning", mark.reason, mark.message), *_told(report)),
+        _look_again(scene, retries, waiting),
     )
+
+
+def _told(report: Report) -> tuple[Announcement, ...]:
+    """A pause is told when it begins; the condition tells of it as long as it lasts."""
+    wait = report.obstacle
+    return (Announcement("Warning", wait.reason, wait.message),) if wait else ()
+
+
+def _look_again(scene: Scene, retries: Retries, waiting: tuple[Seat, ...]) -> timedelta | None:
+    """At the deadline, or when the first of those who wait is due."""
+    times = [due_at(scene, retries, seat) - scene.now for seat in waiting[:1]]
+    left = time_left(scene)
+    return min([*times, left] if left is not None else times, default=None)
 
 
 def _restart(scene: Scene, role: str) -> Mark:
@@ -193,25 +222,36 @@ def _restart(scene: Scene, role: str) -> Mark:
 
 
 def running(scene: Scene) -> Plan:
-    marks = resumed(scene)
-    if _leads(scene):
+    marks, states = resumed(scene), scene.job.status.states
+    if ("Running" not in states or "Restarting" in states or marks) and _leads(scene):
         marks = (*marks, Mark("Running", reason(scene, "Running"), scene.sentences.running))
-    report = observed(scene, *marks, in_the_way=obstacle(scene))
-    return Plan(report, _due(scene), (*beginning(scene), *resumption(scene), *exits(scene)), time_left(scene))
+    retries = scene.job.status.retries
+    waiting = resting(scene, retries, _replaced(scene)) if retries else ()
+    in_the_way = back_off(scene, retries, waiting) or obstacle(scene)
+    return Plan(
+        observed(scene, *marks, in_the_way=in_the_way),
+        _due(scene, waiting),
+        (*beginning(scene), *resumption(scene), *exits(scene)),
+        _look_again(scene, retries, waiting),
+    )
+
+
+def _replaced(scene: Scene) -> list[Seat]:
+    """The failed members that are to be replaced, in a job that restarts as one those of the attempt before."""
+    return [*forgiven(scene), *(seat for seat in scene.outdated if seat.phase == "Failed")]
 
 
 def _leads(scene: Scene) -> bool:
     return any(scene.counts[role].active for role in scene.gang.leading_roles)
 
 
-def _due(scene: Scene) -> tuple[Action, ...]:
-    """What ought to exist and does not, and what exists and ought not."""
-    wanted = {scene.gang.service(one): one for one in scene.gang.served}
+def _due(scene: Scene, waiting: tuple[Seat, ...]) -> tuple[Action, ...]:
+    """What ought to exist and does not, and what exists and ought not; failed members that wait stay for now."""
+    wanted = scene.gang.services
     unwanted = scene.services.keys() - wanted.keys()
     return (
         *_without(scene.surplus),
-        *_without(scene.outdated),
-        *_without(tuple(forgiven(scene))),
+        *_without(tuple(seat for seat in (*scene.outdated, *forgiven(scene)) if seat not in waiting)),
         *(DeleteService(name, scene.services[name]) for name in sorted(unwanted)),
         *(CreatePod(member) for member in (() if _must_wait(scene) else scene.missing)),
         *(CreateService(one) for name, one in wanted.items() if name not in scene.services),

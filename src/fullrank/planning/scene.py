@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
 from fullrank.api.annotations import ATTEMPT
 from fullrank.api.jobs import Counts, Role, TrainingJob
 from fullrank.api.meta import Json, moment_of
-from fullrank.dialects.contract import JobKind, Seat, Sentences
+from fullrank.api.once import once
+from fullrank.dialects.contract import JobKind, Obstacle, Seat, Sentences
 from fullrank.frameworks.contract import Framework, Gang, Member, main_container
 
 
@@ -61,20 +61,22 @@ class Scene:
     outdated: tuple[Seat, ...]  # pods of an earlier attempt, in a job that restarts as one
     services: Mapping[str, str]  # name → uid
     now: datetime
+    refusal: Obstacle | None = None  # why a pod or service could not be made when it was last tried
+    companions: tuple[Json, ...] = ()  # what it has beside pods and services
 
-    @cached_property
+    @once
     def gang(self) -> Gang:
         return self.job_kind.gang(self.job)
 
-    @cached_property
+    @once
     def sentences(self) -> Sentences:
         return self.job_kind.dialect.sentences(self.job_kind.framework, self.job)
 
-    @cached_property
+    @once
     def _roles(self) -> Mapping[str, Role]:
         return {role.name: role for role in self.job.roles}
 
-    @cached_property
+    @once
     def completed(self) -> frozenset[Member]:
         """The members that have succeeded, those included whose pods are gone since."""
         remembered = {
@@ -87,7 +89,7 @@ class Scene:
             remembered.union(seat.member for seat in self.seats.values() if seat.phase == "Succeeded")
         )
 
-    @cached_property
+    @once
     def held(self) -> Mapping[str, set[int]]:
         """The members whose pods are there to stay, by role."""
         found: dict[str, set[int]] = {role.name: set() for role in self.job.roles}
@@ -96,7 +98,7 @@ class Scene:
                 found[role].add(index)
         return found
 
-    @cached_property
+    @once
     def lost(self) -> tuple[Member, ...]:
         """Members that were started and cannot be started once more alone, whose pods somebody took away."""
         return tuple(
@@ -112,7 +114,7 @@ class Scene:
     def runs_once(self, member: Member) -> bool:
         return self.job.restarts_as_one or self.role_of(member).restart_policy == "Never"
 
-    @cached_property
+    @once
     def counts(self) -> Mapping[str, Counts]:
         """How each declared role is doing; members that are being stopped are neither active nor failed."""
         replaced = self.job.status.replaced
@@ -136,13 +138,13 @@ class Scene:
         seat = self.seats.get(leader)
         return leader in self.completed or (seat is not None and not seat.unfinished)
 
-    @cached_property
+    @once
     def failed(self) -> tuple[Seat, ...]:
         """In the order in which they failed. What a pod says of its end after it was told to go is nobody's failure."""
         found = [seat for seat in self.seats.values() if seat.phase == "Failed" and not seat.terminating]
         return tuple(sorted(found, key=lambda seat: (self.ended_at(seat), self.gang.rank(seat.member))))
 
-    @cached_property
+    @once
     def missing(self) -> tuple[Member, ...]:
         """The members that are to get a pod now."""
         gone = set(self.lost)
@@ -160,7 +162,13 @@ class Scene:
 
 
 def scene_of(
-    job_kind: JobKind, job: Json, pods: Iterable[Json], services: Iterable[Json], now: datetime
+    job_kind: JobKind,
+    job: Json,
+    pods: Iterable[Json],
+    services: Iterable[Json],
+    now: datetime,
+    refusal: Obstacle | None = None,
+    companions: Iterable[Json] = (),
 ) -> Scene:
     training_job = job_kind.read(job)
     wanted = {role.name: role.replicas for role in training_job.roles}
@@ -180,4 +188,6 @@ def scene_of(
         else:
             seats[member] = seat
     known = {service["metadata"]["name"]: service["metadata"].get("uid", "") for service in services}
-    return Scene(job_kind, training_job, seats, tuple(surplus), tuple(outdated), known, now)
+    return Scene(
+        job_kind, training_job, seats, tuple(surplus), tuple(outdated), known, now, refusal, tuple(companions)
+    )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fullrank.scheduling import words
 from fullrank.scheduling.amounts import GPU, SHARED, Amounts, Ask, asked_together
-from fullrank.scheduling.gang import Admit, Decision, Gang, Preempt, Resume, Wait
+from fullrank.scheduling.gang import Admit, Decision, Gang, Preempt, Resume, Tally, Wait
 from fullrank.scheduling.line import Entry, Line, Outcome, Queue, QueuePolicy
 from fullrank.scheduling.preempt import fewest
 from fullrank.scheduling.rooms import Rooms, Seat, Seats, hungriest_first, shapes_of
@@ -219,6 +219,31 @@ class Floor:
             self._rooms.keep_nothing()
             self._head, self._plan, self._stirred = None, {}, True
             self._behind_head = ""
+
+    # -- what is told ----------------------------------------------------------------------------------------------
+
+    def tallies(self) -> tuple[dict[str, Tally], dict[str, Tally]]:
+        """By ClusterQueue, and by LocalQueue (`namespace/name`)."""
+        by_queue, by_local = dict[str, list[Entry]](), dict[str, list[Entry]]()
+        for entry in self._entries.values():
+            by_queue.setdefault(entry.queue.name, []).append(entry)
+            if entry.gang.local_queue:
+                by_local.setdefault(entry.gang.local_queue, []).append(entry)
+        return (
+            {name: self._tally(entries) for name, entries in by_queue.items()},
+            {name: self._tally(entries) for name, entries in by_local.items()},
+        )
+
+    def _tally(self, entries: list[Entry]) -> Tally:
+        seated = [entry for entry in entries if entry.seats]
+        pending = sum(
+            1 for entry in entries if not entry.seats and (entry.waits or entry.gang.uid in self._aside)
+        )
+        used: dict[str, int] = {}
+        for entry in seated:
+            for name, amount in entry.held.items():
+                used[name] = used.get(name, 0) + amount
+        return Tally(pending, len(seated), used)
 
     # -- what is decided -------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class Gang:
     seated: Mapping[str, Seat] = field(default_factory=dict)
     members: frozenset[str] = frozenset()  # pods, also such as are being replaced, whose seats are kept
     hindrance: str = ""  # why it may not be seated whatever there is room for
+    local_queue: str = ""  # the LocalQueue through which it came to its queue, as `namespace/name`
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,12 @@ class Wait:
 
 
 Decision: TypeAlias = Admit | Resume | Preempt | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many gangs of a queue wait, how many have seats, and what these use."""
+
+    pending: int = 0
+    admitted: int = 0
+    used: Mapping[str, int] = field(default_factory=dict)
