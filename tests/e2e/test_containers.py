@@ -30,7 +30,7 @@ TRIALS = {
 
 
 @pytest.fixture(scope="module", params=TRIALS)
-def engine(request: pytest.FixtureRequest) -> str:
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """One that runs containers here, and has the image."""
     engine = str(request.param)
     if shutil.which(engine) is None:
@@ -39,7 +39,9 @@ def engine(request: pytest.FixtureRequest) -> str:
     for words in TRIALS[engine] if said.returncode == 0 else ():
         said = ask(*words, "--rm", "--network=none", IMAGE, "python3", "-c", "")
         if said.returncode == 0:
-            return engine
+            yield engine
+            ask(engine, "rmi", "--force", IMAGE)
+            return
     pytest.skip(
         f"{engine} runs no container on this machine: {said.stderr.decode().strip()}{MISSING[engine]}"
     )

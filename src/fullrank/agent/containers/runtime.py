@@ -33,7 +33,6 @@ from fullrank.errors import Unavailable
 
 RETRY = 1.0  # seconds
 AT_ONCE = 8  # containers that are started together: engines are slower than processes
-HAS_OLD_GROUPS = Path("/sys/fs/cgroup/memory").is_dir()  # Podman may miss there that memory ran out
 GONE = "no such"
 
 
@@ -172,7 +171,6 @@ class ContainerRuntime:
         write_record(folder / "launch.json", {
             "tool": list(self._engine.ways.tool), "env": {**self._engine.environ, "TZ": "UTC"}, "name": name,
             "follows": self.engine == "docker",
-            "ready_first": self.engine == "podman" and launch.limits.memory is not None and HAS_OLD_GROUPS,
             "log": str(launch.log), "stop_signal": launch.stop_signal,
             "working_dir": "/", "user": None, "group": None, "groups": [], "control_groups": [],
         })  # fmt: skip

@@ -31,6 +31,8 @@ def keep(folder: str, alive: int) -> NoReturn:
     try:
         os.setsid()
         os.umask(0o077)
+        # Podman's monitor leaves a file `oom` where it is when memory ran out; Podman itself may miss it.
+        os.chdir(folder)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         with open(f"{folder}/launch.json", encoding="utf-8") as file:
             _keep(folder, alive, json.load(file))
@@ -46,12 +48,9 @@ def _keep(folder: str, alive: int, launch: dict[str, Any]) -> None:
     engine = _Engine(launch["tool"], launch["env"], launch["name"])
     orders = _Orders(f"{folder}/control", launch["stop_signal"] or "TERM")
     state = engine.state()
-    memory = _Memory()
     began = time.time_ns()
     if state.get("Status") in NOT_YET:
         record(folder, "started.json", {"startedAt": began, "container": 0})
-        if launch["ready_first"] and not engine.make_ready():
-            memory.watch(engine.state().get("Pid", 0))
         complaint = engine.start()
         state = engine.state()
         if complaint and state.get("Status", "created") in NOT_YET:
@@ -63,33 +62,27 @@ def _keep(folder: str, alive: int, launch: dict[str, Any]) -> None:
     record(folder, "started.json", started)
     with suppress(BrokenPipeError):  # nobody listens: the next server reads what is on disk
         os.write(alive, b"s")
-    memory.watch(state.get("Pid", 0))
     see_through = _follow if launch["follows"] else _attend
-    state = see_through(engine, launch["log"], state, memory, orders)
-    memory.look()
-    record(folder, "exit.json", _ending(state, began, memory.ran_out))
+    state = see_through(engine, launch["log"], state, orders)
+    record(folder, "exit.json", _ending(state, began, os.path.exists(f"{folder}/oom")))
     engine.remove()
 
 
-def _attend(
-    engine: "_Engine", _log: str, state: dict[str, Any], memory: "_Memory", orders: "_Orders"
-) -> dict[str, Any]:
+def _attend(engine: "_Engine", _log: str, state: dict[str, Any], orders: "_Orders") -> dict[str, Any]:
     """Until the end of a container whose log the engine keeps where it is to be."""
     while state and state.get("Status") not in OVER:
-        engine.attend(state.get("Pid", 0), memory, orders)
+        engine.attend(state.get("Pid", 0), orders)
         state = engine.state()
     return state
 
 
-def _follow(
-    engine: "_Engine", path: str, state: dict[str, Any], memory: "_Memory", orders: "_Orders"
-) -> dict[str, Any]:
+def _follow(engine: "_Engine", path: str, state: dict[str, Any], orders: "_Orders") -> dict[str, Any]:
     """The same, with all that it writes."""
     kept, log = kept_bytes(path), ContainerLog(path)
     while state and state.get("Status") not in OVER:
-        kept = engine.follow(log, kept, memory, orders)
+        kept = engine.follow(log, kept, orders)
         state = engine.state()
-    engine.follow(log, kept, memory, orders)
+    engine.follow(log, kept, orders)
     log.finish()
     log.close()
     return state
@@ -118,11 +111,6 @@ class _Engine:
         code, text = self._ask("start", self._name)
         return "" if code == 0 else text.decode(errors="replace").strip()
 
-    def make_ready(self) -> str:
-        """Has everything of it made but the start of its program, if the engine can do that; why not."""
-        code, text = self._ask("init", self._name)
-        return "" if code == 0 else text.decode(errors="replace").strip()
-
     def state(self) -> dict[str, Any]:
         """What the engine says of the container; empty once it knows of none."""
         while True:
@@ -149,11 +137,10 @@ class _Engine:
                 return
             time.sleep(AGAIN)
 
-    def attend(self, pid: int, memory: "_Memory", orders: "_Orders") -> None:
+    def attend(self, pid: int, orders: "_Orders") -> None:
         """Waits for the end of the container's first process."""
         poll = select.poll()
-        for source in (*memory.watched, orders.end):
-            poll.register(source, select.POLLIN)
+        poll.register(orders.end, select.POLLIN)
         patience: float | None = None
         try:
             process = os.pidfd_open(pid)
@@ -165,7 +152,6 @@ class _Engine:
             ready = [source for source, _ in poll.poll(patience)]
             if orders.end in ready:
                 self.obey(orders)
-            memory.look()
             if process in ready or not ready:
                 break
         if process >= 0:
@@ -175,9 +161,7 @@ class _Engine:
         for name in orders.taken():
             self.kill(name)
 
-    def follow(
-        self, log: ContainerLog, kept: dict[str, int], memory: "_Memory", orders: "_Orders"
-    ) -> dict[str, int]:
+    def follow(self, log: ContainerLog, kept: dict[str, int], orders: "_Orders") -> dict[str, int]:
         """Moves what the container writes to the log, but for what is in it already; what is then in it."""
         out, out_end = os.pipe2(os.O_CLOEXEC)
         err, err_end = os.pipe2(os.O_CLOEXEC)
@@ -187,15 +171,12 @@ class _Engine:
         sources = {out: "stdout", err: "stderr"}
         seen = dict.fromkeys(STREAMS, 0)
         poll = select.poll()
-        for source in (*sources, *memory.watched, orders.end):
+        for source in (*sources, orders.end):
             poll.register(source, select.POLLIN)
         while sources:
             for source, _ in poll.poll():
                 if source == orders.end:
                     self.obey(orders)
-                    continue
-                if source not in sources:
-                    memory.look()
                     continue
                 stream, text = sources[source], os.read(source, 65536)
                 if not text:
@@ -240,48 +221,6 @@ class _Orders:
 
     def taken(self) -> list[str]:
         return list(dict.fromkeys(self._signals[order] for order in os.read(self.end, 64)))
-
-
-class _Memory:
-    """Whether a container ran out of memory, where the kernel's first control groups tell; engines may miss it."""
-
-    def __init__(self) -> None:
-        self.ran_out = False
-        self.watched: tuple[int, ...] = ()
-        self._events = 0
-        self._record = -1
-
-    def watch(self, pid: int) -> None:
-        if self.watched:
-            return
-        try:
-            group = _memory_group(pid)
-            self._record = os.open(f"{group}/memory.oom_control", os.O_RDONLY | os.O_CLOEXEC)
-            event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            with open(f"{group}/cgroup.event_control", "w", encoding="ascii") as control:
-                control.write(f"{event} {self._record}")
-        except OSError:
-            return
-        self.watched = (event,)
-
-    def look(self) -> None:
-        """An event comes when memory has run out, and one when the group goes, whose record is then gone as well."""
-        for event in self.watched:
-            with suppress(BlockingIOError):
-                self._events += os.eventfd_read(event)
-            try:
-                counts = dict(line.split() for line in os.pread(self._record, 4096, 0).splitlines())
-            except OSError:
-                self.ran_out = self.ran_out or self._events > 1
-            else:
-                self.ran_out = self.ran_out or counts.get(b"oom_kill") != b"0" or counts[b"under_oom"] != b"0"
-
-
-def _memory_group(pid: int) -> str:
-    with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
-        groups = [line.rstrip("\n").split(":", 2) for line in file]
-    path = next((path for _, controllers, path in groups if "memory" in controllers.split(",")), "")
-    return f"/sys/fs/cgroup/memory{path}"
 
 
 def _nanoseconds(text: str) -> int:
