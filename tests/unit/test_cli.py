@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fullrank.cli.hints import exit_code, expected, explain
+from fullrank.cli.jobs import member_of
 from fullrank.errors import (
     BadRequest,
     Cause,
@@ -164,3 +165,16 @@ def test_each_complaint_has_a_line_and_each_hint_follows() -> None:
         "  spec.b: no",
         "hint: spec.a: write it",
     ]
+
+
+MEMBERS = {
+    "a Kubeflow job's": ("demo", "demo-worker-0", "worker-0"),
+    "one without a number": ("demo", "demo-launcher", "launcher"),
+    "a TensorStack job's, with its mark": ("mnist", "mnist-9145d-worker-3", "worker-3"),
+    "a role that looks like a mark": ("demo", "demo-faded-0", "faded-0"),
+}
+
+
+@pytest.mark.parametrize(("job", "pod", "member"), MEMBERS.values(), ids=MEMBERS.keys())
+def test_a_member_is_called_by_its_role_and_number(job: str, pod: str, member: str) -> None:
+    assert member_of(job, pod) == member

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from fullrank.api.meta import Json, controller_of, name_of, namespace_of, uid_of
 from fullrank.api.scheme import EVENT, POD
-from fullrank.cli.jobs import OVER, STOPPED, state_of
+from fullrank.cli.jobs import OVER, STOPPED, member_of, state_of
 from fullrank.client.cache import Cache
 from fullrank.client.http import HttpClient, path_of
 from fullrank.client.port import Key
@@ -111,7 +111,7 @@ class Follower:
             self._tell_once(f"event {name_of(event)}", "", str(event.get("message", "")))
 
     def _member(self, pod: Json) -> str:
-        return name_of(pod).removeprefix(f"{self._key.name}-")
+        return member_of(self._key.name, name_of(pod))
 
     async def _tail(self, pod: Json, container: str) -> None:
         path = path_of(POD, namespace_of(pod), name_of(pod), "log")

@@ -1,5 +1,7 @@
 """Jobs as the command line speaks of them."""
 
+import re
+
 from fullrank.api.meta import Json
 from fullrank.client.port import Key, Reader, Writer
 from fullrank.dialects.registry import JOB_KINDS
@@ -16,6 +18,11 @@ def state_of(job: Json) -> str:
         return str(phase)
     conditions: list[Json] = status.get("conditions") or []
     return next((one["type"] for one in reversed(conditions) if one["status"] == "True"), "")
+
+
+def member_of(job: str, pod: str) -> str:
+    """A member as people call it: its pod's name without the job's, and without the mark that may come between."""
+    return re.sub(r"^[0-9a-f]{5}-(?=.+-\d)", "", pod.removeprefix(f"{job}-"))
 
 
 async def stop(client: Writer, key: Key) -> None:

@@ -14,7 +14,7 @@ from fullrank.agent.logs import PodLogReader, attempt_number
 from fullrank.api.meta import Json, controller_of, name_of, uid_of
 from fullrank.api.scheme import POD
 from fullrank.cli.follow import Follower
-from fullrank.cli.jobs import OVER, find_job, state_of
+from fullrank.cli.jobs import OVER, find_job, member_of, state_of
 from fullrank.cli.options import HOME, settings_from, with_cluster
 from fullrank.cli.output import Output
 from fullrank.client.http import HttpClient, path_of
@@ -44,7 +44,7 @@ class Wish:
     timestamps: bool = False
 
     def member(self, pod: str) -> str:
-        return pod.removeprefix(f"{self.name}-")
+        return member_of(self.name, pod)
 
     def means(self, member: str) -> bool:
         return self.rank in ("", member)
@@ -164,33 +164,30 @@ async def _show_kept(
         raise NotFound(
             f'no job "{wish.name}" in namespace "{wish.namespace}", and no logs of one are kept in {home}'
         )
-    chosen = _chosen(wish, f'job "{wish.name}"', {wish.member(name) for name in (*names, *waiting)})
+    known = {wish.member(name): name for name in (*names, *waiting)}
+    chosen = {member: known[member] for member in _chosen(wish, f'job "{wish.name}"', known)}
     runs = {
         member: found
-        for member in chosen
-        if (found := [one for one in _runs(wish, kept, member) if wish.container in ("", one.container)])
+        for member, name in chosen.items()
+        if (found := [one for one in _runs(wish, kept, name) if wish.container in ("", one.container)])
     }
     if wish.attempt and not runs:
-        had = (f"{member} had {max(_attempts(wish, kept, member), default=0)}" for member in chosen)
+        had = (f"{member} had {max(attempts_of(kept, name), default=0)}" for member, name in chosen.items())
         raise NotFound(f'job "{wish.name}" has no attempt {wish.attempt}: {", ".join(had)}')
-    for member in chosen:
-        if member not in runs and (pod := waiting.get(f"{wish.name}-{member}")):
+    for member, name in chosen.items():
+        if member not in runs and (pod := waiting.get(name)):
             output.news(member, _why_nothing(pod, wish))
     await _print(PodLogReader(home), runs, wish, output)
 
 
-def _attempts(wish: Wish, kept: list[KeptPod], member: str) -> dict[int, list[KeptRun]]:
-    return dict(attempts_of(kept, f"{wish.name}-{member}"))
-
-
-def _runs(wish: Wish, kept: list[KeptPod], member: str) -> list[KeptRun]:
-    attempts = _attempts(wish, kept, member)
+def _runs(wish: Wish, kept: list[KeptPod], name: str) -> list[KeptRun]:
+    attempts = attempts_of(kept, name)
     if wish.attempt:
         return attempts.get(wish.attempt, [])
     if wish.previous:
         earlier = sorted(attempts)[:-1]
         return attempts[earlier[-1]] if earlier else []
-    mine = [pod for pod in kept if pod.name == f"{wish.name}-{member}" and pod.runs]
+    mine = [pod for pod in kept if pod.name == name and pod.runs]
     return mine[-1].latest(wish.container) if mine else []
 
 

@@ -14,7 +14,7 @@ from fullrank.api.annotations import ENVIRONMENT
 from fullrank.api.meta import Json, name_of, uid_of
 from fullrank.cli.building import images_of
 from fullrank.cli.follow import Follower
-from fullrank.cli.jobs import OVER, STOPPED, state_of, stop
+from fullrank.cli.jobs import OVER, STOPPED, member_of, state_of, stop
 from fullrank.cli.manifests import Manifest, read_manifests
 from fullrank.cli.options import settings_from, with_settings
 from fullrank.cli.output import Output, first_failure
@@ -190,7 +190,7 @@ class _Watched:
         self._output.trouble(f"error: {self.key} did not succeed: {why}")
         if found := first_failure(self.follower.pods()):
             pod, code = found
-            who = name_of(pod).removeprefix(f"{self.key.name}-")
+            who = member_of(self.key.name, name_of(pod))
             self._output.trouble(f"  {who} failed first, with exit code {code}; its last lines:")
             for text in self._tails.get(who, ()):
                 self._output.trouble(f"    {text}")
