@@ -52,9 +52,10 @@ def node_modules(cache: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory, environments: Path) -> Iterator[House]:
     home = tmp_path_factory.mktemp("clients") / "home"
     home.mkdir(mode=0o700)
+    (home / "environments").symlink_to(environments)
     house = House(home)
     house.up()
     yield house

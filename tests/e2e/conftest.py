@@ -10,15 +10,6 @@ import pytest
 from tests.e2e.house import House
 
 
-@pytest.fixture(scope="session")
-def environments(pytestconfig: pytest.Config) -> Path:
-    """Built environments, kept with pytest's cache from one run to the next: a gigabyte is not built for each test."""
-    assert pytestconfig.cache is not None
-    folder = pytestconfig.cache.mkdir("fullrank-home") / "environments"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 @pytest.fixture
 def house(tmp_path: Path, environments: Path) -> Iterator[House]:
     """A home that is not up yet; whatever was started in it is stopped afterwards."""

@@ -1,4 +1,4 @@
-"""The Kubeflow training SDK: every public method but `train`, which wants transformers and peft."""
+"""The Kubeflow training SDK: every public method but `train`, which is in another script."""
 
 from kubeflow.training import (
     KubeflowOrgV1PyTorchJob,
@@ -61,4 +61,28 @@ try:
     training.get_job(NAME)
 except RuntimeError as error:
     assert NAME in str(error)
+
+
+def meet(parameters):
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    total = torch.ones(1) * parameters["each"]
+    dist.all_reduce(total)
+    print(f"rank {dist.get_rank()} of {dist.get_world_size()}: {total.item():g}", flush=True)
+    dist.destroy_process_group()
+
+
+training.create_job(
+    name="from-function", train_func=meet, parameters={"each": 21}, num_workers=2, num_procs_per_worker=1
+)
+training.wait_for_job_conditions("from-function", wait_timeout=400, polling_interval=1)
+logs, _ = training.get_job_logs("from-function", is_master=False)
+said = sorted(line for log in logs.values() for line in log.splitlines() if line.startswith("rank "))
+assert said == ["rank 0 of 2: 42", "rank 1 of 2: 42"], logs
+
+training.create_job(name="from-image", job_kind="TFJob", base_image="python:3.11", num_workers=1)
+training.wait_for_job_conditions("from-image", job_kind="TFJob", wait_timeout=120, polling_interval=1)
+assert training.is_job_succeeded("from-image", job_kind="TFJob")
 print("fine")
