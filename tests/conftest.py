@@ -1,3 +1,5 @@
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,3 +17,12 @@ def environments(pytestconfig: pytest.Config) -> Path:
     folder = pytestconfig.cache.mkdir("fullrank-home") / "environments"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> str:
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    found = shutil.which("kubectl", path=f"{assets}{os.pathsep}{os.environ['PATH']}" if assets else None)
+    if found is None:
+        pytest.skip("kubectl is not installed")
+    return found

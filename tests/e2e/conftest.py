@@ -1,7 +1,5 @@
 """A real home in a folder of its own, seen from outside: the program, kubectl, and the process table."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +17,3 @@ def house(tmp_path: Path, environments: Path) -> Iterator[House]:
     house = House(home)
     yield house
     house.fullrank("down", check=False)
-
-
-@pytest.fixture(scope="session")
-def kubectl() -> str:
-    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
-    found = shutil.which("kubectl", path=f"{assets}{os.pathsep}{os.environ['PATH']}" if assets else None)
-    if found is None:
-        pytest.skip("kubectl is not installed")
-    return found

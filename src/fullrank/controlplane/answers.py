@@ -1,7 +1,8 @@
 """What a client is told: objects, lists, and errors in the form of a Status. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 from aiohttp import web
@@ -17,6 +18,9 @@ NAMED = re.compile(
     r'(?:Operation cannot be fulfilled on |object is being deleted: )?([\w/-]+)(?:\.(\S+))? "([^"]*)"'
 )
 
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+MOST_WARNINGS, LONGEST_WARNING, LONGEST_WARNINGS = 50, 1024, 4096  # and how long they may be all together
+
 
 def encoded(value: object, *, status: int = 200, media: str = JSON) -> web.Response:
     return raw(msgspec.json.encode(value), status=status, media=media)
@@ -27,10 +31,21 @@ def raw(body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:
     return web.Response(body=body, status=status, headers=headers)
 
 
-def warning(text: str) -> str:
-    """The value of a Warning header, which clients print."""
-    plain = text.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{plain}"'
+def warnings(texts: Iterable[str]) -> Iterator[str]:
+    """Values of Warning headers, which clients print: as many as they take, for a long head they refuse."""
+    room = LONGEST_WARNINGS
+    for text in islice(dict.fromkeys(texts), MOST_WARNINGS):
+        value = f'299 - "{_quotable(text[:LONGEST_WARNING])}"'
+        room -= len(value)
+        if room < 0:
+            return
+        yield value
+
+
+def _quotable(text: str) -> str:
+    """Without what is not to be printed: it has no place in a header."""
+    shown = UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return shown.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
 
 
 def refusal(error: FullrankError) -> web.Response:

@@ -92,8 +92,8 @@ class Api:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The edge: every error becomes a Status, and warnings go out with whatever the answer is."""
         response = await self._settled(request)
-        for warning in request.get(WARNINGS, ()):
-            response.headers.add("Warning", answers.warning(warning))
+        for warning in answers.warnings(request.get(WARNINGS, ())):
+            response.headers.add("Warning", warning)
         return response
 
     async def _settled(self, request: web.Request) -> web.StreamResponse:
