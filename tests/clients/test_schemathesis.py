@@ -27,8 +27,14 @@ OPTIONS = (
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_request_ends_in_an_error_of_ours(
-    house: House, kubectl: str, python_with: Python, tmp_path: Path, group: str
+    house: House,
+    kubectl: str,
+    python_with: Python,
+    tmp_path: Path,
+    group: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # it keeps what it finds where it is started
     document = tmp_path / "openapi.json"
     document.write_text(house.run(kubectl, "get", "--raw", f"/openapi/v3/{group}").stdout)
     way_in = load([house.home / "kubeconfig"])
