@@ -426,3 +426,60 @@ async def test_a_review_is_no_table(wire: Wire) -> None:
 async def test_no_tokens_are_issued(wire: Wire) -> None:
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     assert (await wire.ask("POST", f"{accounts}/default/token", {"spec": {}}))[0] == 404
+
+
+LISTS_AT: dict[str, tuple[str, int, object]] = {
+    "exactly then": ("resourceVersion={then}&resourceVersionMatch=Exact", 200, ["c", "kube-root-ca.crt"]),
+    "no older than then": (
+        "resourceVersion={then}&resourceVersionMatch=NotOlderThan",
+        200,
+        ["kube-root-ca.crt"],
+    ),
+    "then, without a match": ("resourceVersion={then}", 200, ["kube-root-ca.crt"]),
+    "then, in pages": ("resourceVersion={then}&limit=5", 200, ["c", "kube-root-ca.crt"]),
+    "in the future": ("resourceVersion=999999", 410, "Too large resource version: 999999, current: {now}"),
+    "exactly before history": (
+        "resourceVersion=1&resourceVersionMatch=Exact",
+        410,
+        "The resourceVersion for the provided list is too old.",
+    ),
+    "a match of nothing": (
+        "resourceVersionMatch=Exact",
+        422,
+        'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
+        "resourceVersionMatch is forbidden unless resourceVersion is provided",
+    ),
+    "a rough match": (
+        "resourceVersion=1&resourceVersionMatch=Roughly",
+        422,
+        'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Roughly": '
+        'supported values: "Exact", "NotOlderThan", ""',
+    ),
+}
+
+
+async def test_a_list_may_name_the_revision_it_wants(wire: Wire) -> None:
+    _, made = await wire.ask("POST", MAPS, config_map("c"))
+    await wire.ask("DELETE", f"{MAPS}/c")
+    store = wire.served.registry.store
+    then, now = made["metadata"]["resourceVersion"], store.revision
+    store.compacted = int(then) - 1
+    for words, (query, status, wanted) in LISTS_AT.items():
+        code, told = await wire.ask("GET", f"{MAPS}?{query.format(then=then)}")
+        found = [item["metadata"]["name"] for item in told["items"]] if code == 200 else told["message"]
+        wish = wanted.format(now=now) if isinstance(wanted, str) else wanted
+        assert (words, code, found) == (words, status, wish)
+
+
+async def test_warnings_are_words_that_a_header_can_hold_and_not_too_many(wire: Wire) -> None:
+    strange = {"a\n\x00\x15b": 1, "b电": 2} | {f"unknown-{number}": number for number in range(500)}
+    body = json.dumps({"metadata": {"name": "m"}, **strange})
+    sent = {"Content-Type": "application/json"}
+    async with wire.session.post(wire.served.bound.url + MAPS, data=body, headers=sent) as answer:
+        warned = answer.headers.getall("Warning")
+    assert answer.status == 201
+    assert warned[:2] == [
+        '299 - "unknown field \\"a\\\\x0a\\\\x00\\\\x15b\\""',
+        '299 - "unknown field \\"b\\\\u7535\\""',
+    ]
+    assert len(warned) == 50

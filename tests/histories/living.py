@@ -76,6 +76,10 @@ class Server:
         await anyio.to_thread.run_sync(self._running.wait, PATIENCE)
 
     @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
     def log(self) -> str:
         return (self.folder / "server.log").read_text(errors="replace")
 
@@ -110,6 +114,7 @@ class Witness:
     known: dict[str, Json] = field(default_factory=dict)  # the last version anybody saw of each
     tags: int = 0
     over: bool = False
+    outrun: anyio.Event = field(default_factory=anyio.Event)  # a watcher has met a 410
 
     async def ask(
         self, method: str, path: str, body: object = None, media: str = "application/json"
@@ -360,6 +365,7 @@ class Watcher:
 
     def _start_over(self) -> None:
         self.gone += 1
+        self.witness.outrun.set()
         self.revision = 0
 
 
@@ -387,16 +393,24 @@ class Told:
 
 
 async def lived(
-    server: Server, seed: int, *, kills: int = 0, seconds: float = 1.0, writers: int = 10
+    server: Server,
+    seed: int,
+    *,
+    kills: int = 0,
+    seconds: float = 1.0,
+    writers: int = 10,
+    behind: bool = False,
 ) -> Told:
-    """A history of `kills` + 1 lives of the server, each up to `seconds` long."""
+    """A history of `kills` + 1 lives of the server, each up to `seconds` long; `behind`: until one has met a 410."""
     async with witnessing(server, seed) as witness:
         watchers = [
             Watcher(witness, Story("steady")),
             Watcher(witness, Story("hasty"), seconds=1),
             Watcher(witness, Story("initial"), initial=True, seconds=2),
             Watcher(witness, Story("even", side="even")),
-            Watcher(witness, Story("slow"), attention=20, pause=1.0, initial=bool(seed % 2)),
+            Watcher(
+                witness, Story("slow"), attention=20, pause=3.0 if behind else 1.0, initial=bool(seed % 2)
+            ),
         ]
         witness.history.stories = [watcher.story for watcher in watchers]
         async with anyio.create_task_group() as following:
@@ -410,6 +424,8 @@ async def lived(
                     await server.kill()
                     await server.start()
                 await anyio.sleep(seconds)
+                if behind:
+                    await witness.outrun.wait()
                 witness.over = True
             await _end(witness)
     return Told(witness.history, sum(watcher.gone for watcher in watchers), server.births)

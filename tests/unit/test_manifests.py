@@ -35,3 +35,19 @@ def test_what_is_wrong_is_told_with_its_place(text: str, complaint: str) -> None
     with pytest.raises(BadRequest) as caught:
         documents(text, "x.yaml")
     assert complaint in str(caught.value)
+
+
+UNLIKE_JSON = {
+    "bytes": ("a: !!binary aGVsbG8=", "JSON has no bytes"),
+    "a set": ("a: !!set {b}", "JSON has no set"),
+    "a date": ("a: !!timestamp 2026-01-01", "JSON has no date"),
+    "a number of any length": (f"a: {2**70}", "a number of 71 bits is too large"),
+    "half a character": ('a: "\\ud800"', "half a character"),
+    "half a character in a key": ('"\\ud800": a', "half a character"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), UNLIKE_JSON.values(), ids=UNLIKE_JSON)
+def test_what_json_could_not_say_is_refused(text: str, words: str) -> None:
+    with pytest.raises(BadRequest, match=words):
+        documents(text, "here")

@@ -30,6 +30,9 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 CLOSING = "the store is closing"
 HISTORY_LASTS = 300.0  # seconds, as with a cluster: who comes back later lists anew
 AGES = 5  # steps in which it grows old
+ROWS_AT_ONCE = 500
+_DELETE = "DELETE FROM changes WHERE revision IN (SELECT value FROM json_each(?))"
+_INSERT, _VALUES = "INSERT INTO changes VALUES ", "(?,?,?,?,?,?)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes (
     revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -347,14 +350,15 @@ class Store:
 
     def _commit(self, changes: list[Change], compaction: _Compaction | None) -> str:
         """Touches the file and nothing else; tells why it failed, or nothing."""
-        rows = [(each.revision, *each.place, each.type, each.record.raw) for each in changes]
         try:
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows)
+                for several in _several(changes, ROWS_AT_ONCE):
+                    # One statement, not one for each row: between statements this thread may have to wait its turn.
+                    values = [part for each in several for part in _row(each)]
+                    self._database.execute(_INSERT + ",".join([_VALUES] * len(several)), values)
                 if compaction:
-                    stale = [(revision,) for revision in compaction.rows]
-                    self._database.executemany("DELETE FROM changes WHERE revision = ?", stale)
+                    self._database.execute(_DELETE, (msgspec.json.encode(compaction.rows).decode(),))
                     self._database.execute("UPDATE compaction SET revision = ?", (compaction.revision,))
         except sqlite3.Error as error:
             return f"the state file cannot be written: {error}"
@@ -434,6 +438,15 @@ class Store:
             else:
                 space.pop(change.place.name, None)
         return spaces
+
+
+def _row(change: Change) -> tuple[object, ...]:
+    return change.revision, *change.place, change.type, change.record.raw
+
+
+def _several(changes: list[Change], size: int) -> Iterator[list[Change]]:
+    for start in range(0, len(changes), size):
+        yield changes[start : start + size]
 
 
 def _revision_of(change: Change) -> int:

@@ -23,6 +23,7 @@ from fullrank.listener import Streams
 LONGEST_WATCH = 1800.0  # seconds; then clients begin anew, as they do with a cluster
 BOOKMARK_EVERY = 60.0
 MOST_AT_ONCE = 256  # events in one write to the socket
+ENOUGH_AT_ONCE = 256 * 1024  # bytes: what a watcher that does not read costs us
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -136,10 +137,11 @@ async def _news(watching: Watching, shape: Shapes, pause: float | None) -> bytes
         event = await anext(watching)
     if event is None:
         return _event("BOOKMARK", shape.bookmark(watching.revision))
-    lines = []
+    lines, size = list[bytes](), 0
     while event is not None:
         lines.append(_event(event.type, shape(event.record)))
-        event = watching.ready() if len(lines) < MOST_AT_ONCE else None
+        size += len(lines[-1])
+        event = watching.ready() if len(lines) < MOST_AT_ONCE and size < ENOUGH_AT_ONCE else None
     return b"".join(lines)
 
 
