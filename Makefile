@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help run machine test check fix e2e conformance oracle bench sizes lock clean
+.PHONY: help run machine test check fix e2e soak conformance oracle bench sizes lock clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,11 +31,16 @@ fix: $(SET_UP)  ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-e2e: $(SET_UP)  ## Only the end-to-end tests: real processes, real kubectl, real training
-	$(BIN)/pytest tests/e2e -m "slow or not slow"
+e2e: $(SET_UP)  ## The end-to-end tests, slow ones too: real processes, real kubectl, real training, clients others wrote
+	$(BIN)/pytest tests/e2e tests/clients -m "slow or not slow"
 
-bench: $(SET_UP)  ## Measure: the home from outside, planner, scheduler, and (KUBEBUILDER_ASSETS) the operator
+soak: $(SET_UP)  ## The long run (half an hour): servers killed 200 times while clients write, 100 times while jobs run
+	$(BIN)/python -m tests.soak
+
+bench: $(SET_UP)  ## Measure: the home from outside, its control plane, crowds, planner, scheduler, and (KUBEBUILDER_ASSETS) the operator
 	$(BIN)/python -m tests.bench.home
+	$(BIN)/python -m tests.bench.control_plane
+	$(BIN)/python -m tests.bench.scale
 	$(BIN)/python -m tests.bench.planner
 	$(BIN)/python -m tests.bench.scheduler
 	[ -z "$$KUBEBUILDER_ASSETS" ] || $(BIN)/python -m tests.bench.operator

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ class Home:
 @asynccontextmanager
 async def embedded_home(settings: Settings) -> AsyncIterator[Home]:
     """Brings up store, API, controllers and agent, in this order; on leaving they go in the opposite one."""
-    _prepare_process()
+    prepare_process()
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         stack.enter_context(locked(settings.home))
@@ -176,10 +177,12 @@ async def _leave(home: Home, runtime: Runtime) -> None:
             await stop_all_pods(runtime, GRACE)
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     # Objects live long here and rarely in cycles: collecting as often as Python does by default would be felt in
     # every hundredth write once there are thousands of them.
     gc.set_threshold(100_000, 50, 1000)
+    # A thread that writes to the disk gets its turn soon, however busy the event loop is with clients.
+    sys.setswitchinterval(0.0005)
     # One descriptor for each container that runs, and one for each connection.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -445,6 +445,25 @@ async def test_what_leaves_a_selection_is_told_as_it_last_was_selected(registry:
     assert event.record.copy() == event.record.obj
 
 
+async def test_what_enters_and_leaves_a_selection_again_and_again_is_told_each_time(
+    registry: Registry,
+) -> None:
+    await registry.create(CONFIG_MAP, a_map(labels={"chosen": "yes"}))
+    since, told = str(registry.store.revision), list[str]()
+    with registry.watch(CONFIG_MAP, since=since, labels="chosen=yes") as watching:
+        for word in ("yes", "no", "maybe", "yes", "yes", "no"):
+            await registry.patch(
+                KEY, {"metadata": {"labels": {"chosen": word}}, "data": {"n": str(len(told))}}
+            )
+            event = watching.ready()
+            told.append(event.type if event else "")
+        await registry.delete(KEY)
+        assert watching.ready() is None
+        await registry.create(CONFIG_MAP, a_map(labels={"chosen": "yes"}))
+        assert (await anext(watching)).type == "ADDED"
+    assert told == ["MODIFIED", "DELETED", "", "ADDED", "MODIFIED", "DELETED"]
+
+
 async def test_a_watch_from_nonsense_is_refused(registry: Registry) -> None:
     with pytest.raises(BadRequest, match="invalid resource version"):
         registry.watch(CONFIG_MAP, since="abc")

@@ -8,7 +8,8 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Network:
         self._held: set[str] = set()
         self._next = self._first + start % (self._last - self._first)
         self._stale: set[str] = set()
+        self._resolved: dict[str, dict[str, list[str]]] = {}  # by namespace, until something changes there
 
     def seat(self, pod: Json, *, host: str = "") -> str:
         """The pod's address: the host's, what its status says, or one that was free for as long as possible."""
@@ -65,7 +67,7 @@ class Network:
             if not host:
                 self._held.add(self._addresses[uid])
             self._pods[uid] = pod
-            self._stale.add(namespace_of(pod))
+            self._change(namespace_of(pod))
         return self._addresses[uid]
 
     def _could_have(self, address: str) -> bool:
@@ -79,21 +81,30 @@ class Network:
     def unseat(self, pod: Json) -> None:
         if self._pods.pop(uid_of(pod), None) is not None:
             self._held.discard(self._addresses.pop(uid_of(pod)))
-            self._stale.add(namespace_of(pod))
+            self._change(namespace_of(pod))
 
     def learn_service(self, service: Json) -> None:
         self._services[uid_of(service)] = service
         if has_links(service):
             self._linked[uid_of(service)] = service
-        self._stale.add(namespace_of(service))
+        self._change(namespace_of(service))
 
     def forget_service(self, service: Json) -> None:
         self._linked.pop(uid_of(service), None)
         if self._services.pop(uid_of(service), None) is not None:
-            self._stale.add(namespace_of(service))
+            self._change(namespace_of(service))
 
-    def names(self, namespace: str) -> dict[str, list[str]]:
+    def _change(self, namespace: str) -> None:
+        self._stale.add(namespace)
+        self._resolved.pop(namespace, None)
+
+    def names(self, namespace: str) -> Mapping[str, list[str]]:
         """Every name that can be resolved in a namespace, and its addresses."""
+        if namespace not in self._resolved:
+            self._resolved[namespace] = self._resolve(namespace)
+        return self._resolved[namespace]
+
+    def _resolve(self, namespace: str) -> dict[str, list[str]]:
         pods = [pod for pod in self._pods.values() if namespace_of(pod) == namespace]
         services = [service for service in self._services.values() if namespace_of(service) == namespace]
         return resolve(namespace, pods, services, lambda pod: self._addresses[uid_of(pod)])
@@ -149,12 +160,12 @@ def resolve(
 ) -> dict[str, list[str]]:
     """Names and addresses as a cluster's DNS would answer within the namespace; a pod's own name always wins. Pure."""
     pods = list(pods)
+    labelled = _by_label(pods)
     found: dict[str, list[str]] = {}
     for service in services:
         selector = service["spec"].get("selector") or {}
-        behind = sorted(
-            address(pod) for pod in pods if selector and selector.items() <= labels_of(pod).items()
-        )
+        candidates = min((labelled.get(item, ()) for item in selector.items()), key=len, default=())
+        behind = sorted(address(pod) for pod in candidates if selector.items() <= labels_of(pod).items())
         if behind:
             for name in _spellings(name_of(service), namespace):
                 found[name] = behind
@@ -165,6 +176,15 @@ def resolve(
                 found[name] = [address(pod)]
         for name in {name_of(pod), hostname_of(pod)}:
             found[name] = [address(pod)]
+    return found
+
+
+def _by_label(pods: Iterable[Json]) -> Mapping[tuple[str, str], Sequence[Json]]:
+    """A job has as many services as pods: to look at all pods for each of them would be felt."""
+    found: defaultdict[tuple[str, str], list[Json]] = defaultdict(list)
+    for pod in pods:
+        for label in labels_of(pod).items():
+            found[label].append(pod)
     return found
 
 

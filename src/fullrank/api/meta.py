@@ -64,7 +64,7 @@ def owner_reference(owner: Json) -> Json:
 
 def stamp(moment: datetime) -> str:
     """RFC 3339 in whole seconds, as Kubernetes writes metav1.Time."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def micro_stamp(moment: datetime) -> str:

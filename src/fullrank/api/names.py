@@ -4,6 +4,7 @@ Each function returns the problems of one word, none if it is fine.
 """
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from fullrank.api.meta import Json
@@ -77,15 +78,16 @@ def data_key(word: str) -> list[str]:
     return _problems(word, DATA_KEY, BAD_DATA_KEY, 253)
 
 
-def qualified(word: str) -> list[str]:
+@lru_cache(maxsize=4096)  # the same few keys are on every object
+def qualified(word: str) -> tuple[str, ...]:
     """A label's or annotation's key: `name` or `example.com/name`."""
     if word.count("/") > 1:
-        return [BAD_KEY]
+        return (BAD_KEY,)
     prefix, slash, name = word.rpartition("/")
     problems = ["prefix part must be non-empty"] if slash and not prefix else []
     problems += [f"prefix part {problem}" for problem in (subdomain(prefix) if prefix else [])]
     problems += [] if name else ["name part must be non-empty"]
-    return problems + [f"name part {problem}" for problem in _problems(name, KEY_NAME, BAD_PART, 63)]
+    return (*problems, *(f"name part {problem}" for problem in _problems(name, KEY_NAME, BAD_PART, 63)))
 
 
 def label_complaints(labels: Json, path: str) -> list[Cause]:

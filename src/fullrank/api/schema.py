@@ -47,6 +47,15 @@ class Schema:
     merge_key: str = ""  # how a strategic merge patch pairs the elements of a list
     patch_strategy: Literal["", "merge", "merge,retainKeys"] = ""
     name: str = ""
+    has_defaults: bool = field(init=False, repr=False, compare=False)  # somewhere inside, beyond its own
+    is_any_string: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        ruled = self.enum or self.pattern or self.format
+        object.__setattr__(self, "is_any_string", self.type == "string" and not ruled)
+        inner = (*self.properties.values(), *(one for one in (self.items, self.additional) if one))
+        found = any(one.default is not None or one.has_defaults for one in inner)
+        object.__setattr__(self, "has_defaults", found)
 
 
 def obj(
@@ -152,7 +161,28 @@ ACCEPTED: Mapping[str, tuple[str, ...]] = {
 
 def complaints(value: object, schema: Schema, path: str = "", *, required: bool = True) -> list[Cause]:
     """Everything that is wrong with the value; a null field counts as absent, as it does for Kubernetes."""
-    return list(_complaints(value, schema, path, required))
+    return [] if _is_flawless(value, schema, required) else list(_complaints(value, schema, path, required))
+
+
+def _is_flawless(value: object, schema: Schema, required: bool) -> bool:
+    """Whether there is nothing to complain of: so it is with almost every write, and then no path is ever spelt."""
+    if isinstance(value, dict) and schema.type == "object":
+        if required and any(value.get(name) is None for name in schema.required):
+            return False
+        properties, additional = schema.properties, schema.additional
+        for name, inner in value.items():
+            known = properties.get(name, additional)
+            if known is None or inner is None or (known.is_any_string and isinstance(inner, str)):
+                continue
+            if not _is_flawless(inner, known, required):
+                return False
+        return True
+    if isinstance(value, list) and schema.type == "array":
+        items = schema.items
+        return items is None or all(_is_flawless(item, items, required) for item in value)
+    if isinstance(value, str) and schema.is_any_string:
+        return True
+    return next(_complaints(value, schema, "", required), None) is None
 
 
 def _complaints(value: object, schema: Schema, path: str, required: bool) -> Iterator[Cause]:
@@ -282,7 +312,7 @@ def pruned(value: Any, schema: Schema) -> Any:
             if inner is None and not schema.preserve_unknown:
                 continue
             if known is not None:
-                kept[name] = pruned(inner, known)
+                kept[name] = pruned(inner, known) if isinstance(inner, dict | list) else inner
             elif schema.preserve_unknown:
                 kept[name] = inner
         return kept
@@ -293,6 +323,8 @@ def pruned(value: Any, schema: Schema) -> Any:
 
 def with_defaults(value: Any, schema: Schema) -> Any:
     """The value with the schema's defaults in the objects it has; none is made up to hold one."""
+    if not schema.has_defaults:
+        return value
     if isinstance(value, dict) and schema.type == "object":
         filled = {
             name: with_defaults(inner, known)

@@ -22,12 +22,13 @@ from fullrank.api.meta import (
     stamp,
     uid_of,
 )
-from fullrank.api.scheme import POD
+from fullrank.api.scheme import POD, Kind
 from fullrank.client.events import EventRecorder
 from fullrank.client.port import Client, Key
 from fullrank.clock import Clock
 from fullrank.controllers.claims import Claims, Rules, bearing
 from fullrank.controllers.lookout import Lookout
+from fullrank.controllers.news import News
 from fullrank.controllers.queue_status import QueueReporter
 from fullrank.controllers.workqueue import WorkQueue
 from fullrank.errors import Conflict, FullrankError, NotFound
@@ -38,7 +39,15 @@ from fullrank.scheduling.rooms import Seat
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 256  # requests on the way: many share a commit
+AT_ONCE = 64  # requests on the way: many share a commit, and nobody else waits long for the next one
+COMPONENT = "fullrank-scheduler"
+
+
+class Signed(NamedTuple):
+    """A kind of object that the scheduler tells of, in its own name."""
+
+    kind: Kind
+    controller: str = COMPONENT
 
 
 class Owner(NamedTuple):
@@ -56,7 +65,7 @@ class Binder:
         self._lookout = lookout
         self._clock = clock
         self._cpu_overcommit = cpu_overcommit
-        self._events = EventRecorder(client, "fullrank-scheduler", clock)
+        self._events = EventRecorder(client, COMPONENT, clock)
         self._rules = Rules(client)
         self._floor = Floor()
         self._claims = Claims(self._rules)
@@ -65,6 +74,7 @@ class Binder:
         self._rules_changed = False
         self._queues: set[str] = set()
         self._queue: WorkQueue[Literal["floor"]] = WorkQueue()
+        self._news = News(client, clock, (Signed(POD),), self._queue.rest)
         self._reporter = QueueReporter(client, self._rules, self._floor, clock)
         lookout.pods.listen(self._pod_changed)
         lookout.nodes.listen(self._node_changed)
@@ -80,6 +90,7 @@ class Binder:
             for cache in self._rules.caches:
                 await cache.synced()
             tasks.start_soon(self._reporter.run)
+            tasks.start_soon(self._news.run)
             await self._queue.run(self.reconcile, workers=1)
 
     # -- what changed ----------------------------------------------------------------------------------------------
@@ -231,8 +242,8 @@ class Binder:
                 self._lookout.pods.learn(await self._client.get(key))
             except (Conflict, NotFound):
                 return  # seated already, or gone: the watch tells
-            text = f"Successfully assigned {key.namespace}/{key.name} to {seat.node}"
-            await self._events.emit(pod, "Normal", "Scheduled", text)
+        text = f"Successfully assigned {key.namespace}/{key.name} to {seat.node}"
+        self._news.tell(pod, "Normal", "Scheduled", text)
 
     async def _wait(self, owner: Owner, reason: str, limiter: anyio.CapacityLimiter) -> None:
         obj = self._object(owner)

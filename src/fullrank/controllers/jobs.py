@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 POLICY_OVERWRITTEN = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 AT_ONCE = 16  # requests on the way for one job
-WORKERS = 8  # jobs that are looked at together
+WORKERS, WORKERS_AT_HOME = 8, 32  # jobs that are looked at together; at home many writes share a commit
 A_TURN, LONGEST_WAIT = timedelta(seconds=0.1), timedelta(seconds=5)  # in which services wait for others' pods
 
 
@@ -89,7 +89,7 @@ class JobController:
         self._remember_ports()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._news.run)
-            await self._queue.run(self.reconcile, workers=WORKERS)
+            await self._queue.run(self.reconcile, workers=WORKERS_AT_HOME if self._ports else WORKERS)
 
     def _job_changed(self, old: Json | None, new: Json | None) -> None:
         job = new or old
@@ -231,18 +231,18 @@ class JobController:
 
     async def _act_on_all(self, scene: Scene, job: Json, actions: list[Action]) -> None:
         """Everything that can be done is done, several at once; then the first thing that went wrong is told."""
-        limiter, failures = anyio.CapacityLimiter(AT_ONCE), list[FullrankError]()
+        due, failures = iter(actions), list[FullrankError]()
 
-        async def act(action: Action) -> None:
-            async with limiter:
+        async def act() -> None:
+            for action in due:
                 try:
                     await self._act(scene, job, action)
                 except FullrankError as error:
                     failures.append(error)
 
         async with anyio.create_task_group() as tasks:
-            for action in actions:
-                tasks.start_soon(act, action)
+            for _ in actions[:AT_ONCE]:
+                tasks.start_soon(act)
         if failures:
             raise failures[0]
 

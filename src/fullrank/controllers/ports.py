@@ -4,6 +4,7 @@ A member keeps the port its manifest names as long as nobody else on the machine
 another one, and then the job says so in an annotation.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
 
@@ -18,6 +19,7 @@ class PortBook:
         self._is_free = is_free
         self._shared = shared
         self._holders: dict[int, str] = {}
+        self._held: defaultdict[str, set[int]] = defaultdict(set)  # by the uid of a job or a program
         self._next = FIRST
 
     def assign(self, gang: Gang) -> dict[str, int]:
@@ -34,13 +36,13 @@ class PortBook:
     def hold(self, gang: Gang) -> None:
         """Notes the ports of a job that is running already."""
         for member in gang.framework.listeners(gang):
-            self._holders[gang.port(member)] = _holder(gang, gang.name(member))
+            self._give(gang.port(member), _holder(gang, gang.name(member)))
 
     def lend(self, uid: str, wanted: int) -> int:
         """A port for a program that is about to start: the one it had, the one it wants, or another."""
         if not self._shared:
             return wanted
-        had = next((port for port, holder in self._holders.items() if holder == uid), None)
+        had = next(iter(self._held.get(uid, ())), None)
         if had is not None and self._is_free(had):
             return had
         self.release(uid)
@@ -48,18 +50,24 @@ class PortBook:
 
     def note(self, uid: str, port: int) -> None:
         """Notes the port of a program that is running already."""
-        self._holders[port] = uid
+        self._give(port, uid)
 
     def release(self, uid: str) -> None:
-        for port in [port for port, holder in self._holders.items() if holder.startswith(uid)]:
+        for port in self._held.pop(uid, ()):
             del self._holders[port]
+
+    def _give(self, port: int, holder: str) -> None:
+        if before := self._holders.get(port):
+            self._held[_owner(before)].discard(port)
+        self._holders[port] = holder
+        self._held[_owner(holder)].add(port)
 
     def _take(self, port: int, me: str) -> bool:
         if self._holders.get(port) == me:
             return True
         if port in self._holders or not self._is_free(port):
             return False
-        self._holders[port] = me
+        self._give(port, me)
         return True
 
     def _another(self, me: str) -> int:
@@ -77,3 +85,7 @@ class PortBook:
 
 def _holder(gang: Gang, name: str) -> str:
     return f"{gang.job.uid}/{name}"
+
+
+def _owner(holder: str) -> str:
+    return holder.partition("/")[0]

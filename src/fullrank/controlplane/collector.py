@@ -70,6 +70,8 @@ class Collector:
 
     def _note(self, kind: Kind, old: Json | None, new: Json | None) -> None:
         """Keeps the ties, and marks whoever may have to be looked at because of this change."""
+        if old and new and _same_ties(old, new):
+            return
         if old:
             self._untie(old)
             if new is None or uid_of(new) != uid_of(old):
@@ -205,6 +207,11 @@ class Collector:
 
 def only_ties(obj: Json) -> Json:
     return {"metadata": {field: obj["metadata"][field] for field in _TIES if field in obj["metadata"]}}
+
+
+def _same_ties(old: Json, new: Json) -> bool:
+    """Most changes are of no concern here."""
+    return {**old["metadata"], "resourceVersion": ""} == {**new["metadata"], "resourceVersion": ""}
 
 
 def owners_of(obj: Json) -> list[Json]:

@@ -82,12 +82,16 @@ def shaped(kind: Kind, obj: Json) -> Json:
         raise _misshapen(kind, "metadata", "v1.ObjectMeta")
     metadata = {field: value for field, value in (given or {}).items() if value is not None}
     for field, (shape, called) in _SHAPES.items():
-        value = metadata.get(field, shape())
-        elements = value.values() if isinstance(value, dict) else value
-        element = _ELEMENTS.get(field, object)
-        if not isinstance(value, shape) or not all(isinstance(each, element) for each in elements):
+        if field in metadata and not _has_shape(metadata[field], shape, _ELEMENTS.get(field)):
             raise _misshapen(kind, f"metadata.{field}", called)
     return {**obj, "apiVersion": version, "kind": word, "metadata": metadata}
+
+
+def _has_shape(value: Any, shape: type, element: type | None) -> bool:
+    fits = isinstance(value, shape)
+    if not fits or element is None:
+        return fits
+    return all(isinstance(each, element) for each in (value.values() if shape is dict else value))
 
 
 def _misshapen(kind: Kind, path: str, called: str) -> BadRequest:

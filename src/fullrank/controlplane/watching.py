@@ -8,7 +8,7 @@ import msgspec
 
 from fullrank.api.meta import Json
 from fullrank.controlplane.metadata import at_revision
-from fullrank.controlplane.store import Change, Record, Watch
+from fullrank.controlplane.store import Change, Place, Record, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Watching:
         self._watch = watch
         self._initial = list(reversed(initial))
         self._chosen = chosen
+        self._verdicts: dict[Place, tuple[int, bool]] = {}  # on the version of each object that came last
 
     @property
     def revision(self) -> int:
@@ -61,12 +62,22 @@ class Watching:
     def _seen(self, change: Change) -> Event | None:
         if self._chosen is None:
             return Event(change.type, change.record)
-        before = change.previous is not None and self._chosen(change.previous.obj)
+        before = change.previous is not None and self._was_chosen(change.place, change.previous)
         after = change.type != "DELETED" and self._chosen(change.record.obj)
+        self._verdicts[change.place] = change.revision, after
+        if change.type == "DELETED":
+            del self._verdicts[change.place]
         if before and not after and change.type != "DELETED" and change.previous:
             # As it was when it was last selected, but at the revision at which it left.
-            last = at_revision(change.previous.obj, change.revision)
+            last = at_revision(change.previous.copy(), change.revision)
             return Event("DELETED", Record(change.revision, msgspec.json.encode(last), last))
         if before or after:
             return Event("ADDED" if not before else "MODIFIED" if after else "DELETED", change.record)
         return None
+
+    def _was_chosen(self, place: Place, previous: Record) -> bool:
+        """Known from the change before, mostly: a version that has passed is kept folded."""
+        revision, verdict = self._verdicts.get(place, (0, False))
+        if revision == previous.revision or self._chosen is None:
+            return verdict
+        return self._chosen(previous.copy())
