@@ -6,7 +6,7 @@ import pytest
 from tests.cluster.control_plane import Cluster, cluster, install
 from tests.contract.kubernetes import NEEDED, assets
 
-PATIENCE = 30.0
+PATIENCE = 90.0  # Kubernetes' garbage collector looks for new kinds, such as ours, every half a minute only
 
 
 @pytest.fixture(scope="session")
